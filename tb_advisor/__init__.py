@@ -1,0 +1,55 @@
+"""tb_advisor reads what a training job left in its log directory, finds what went wrong, shows the evidence and says what to do.
+
+The public names are imported when they are first used, so that TensorBoard can load the plugin's entry point at no cost.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tb_advisor.version import __version__
+
+if TYPE_CHECKING:
+    from tb_advisor.advise import diagnose
+    from tb_advisor.diagnosis import Confidence, Diagnosis, Severity
+    from tb_advisor.logdir.jobs import load
+    from tb_advisor.message import Message, Missing
+    from tb_advisor.report import Report
+    from tb_advisor.rule import rule
+    from tb_advisor.series import Series
+
+__all__ = [
+    "Confidence",
+    "Diagnosis",
+    "Message",
+    "Missing",
+    "Report",
+    "Series",
+    "Severity",
+    "__version__",
+    "diagnose",
+    "load",
+    "rule",
+]
+
+_HOME = {
+    "Confidence": "diagnosis",
+    "Diagnosis": "diagnosis",
+    "Message": "message",
+    "Missing": "message",
+    "Report": "report",
+    "Series": "series",
+    "Severity": "diagnosis",
+    "diagnose": "advise",
+    "load": "logdir.jobs",
+    "rule": "rule",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

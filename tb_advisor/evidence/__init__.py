@@ -1,0 +1,56 @@
+"""What rules look at: named, derived once from a job, memoised.
+
+A piece of evidence is a function whose parameters are other evidence, down to `job` itself. Where the log does not hold it, it raises `Missing`
+with what was looked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from tb_advisor.logdir.jobs import Job
+
+
+@cache
+def providers() -> Mapping[str, Callable[..., Any]]:
+    """All evidence by name."""
+    from tb_advisor.evidence import losses, memory, roles, run_state, trace_steps
+
+    functions: tuple[Callable[..., Any], ...] = (
+        losses.losses,
+        losses.train_loss,
+        losses.val_loss,
+        memory.logged_memory,
+        memory.allocator_memory,
+        roles.roles,
+        run_state.finished,
+        run_state.task,
+        run_state.writer,
+        trace_steps.traces,
+        trace_steps.step_times,
+    )
+    return {function.__name__: function for function in functions}
+
+
+class Evidence:
+    """The evidence of one job. Each piece is derived once; that it is missing, or why it failed, is remembered too."""
+
+    def __init__(self, job: Job) -> None:
+        self._known: dict[str, Any] = {"job": job}
+        self._failed: dict[str, Exception] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """The piece of evidence called `name`. Raises `Missing` where it is not in the log, `KeyError` where there is no such evidence."""
+        if name in self._failed:
+            raise self._failed[name]
+        if name not in self._known:
+            provider = providers()[name]
+            try:
+                self._known[name] = provider(*(self[needed] for needed in inspect.signature(provider).parameters))
+            except Exception as error:
+                self._failed[name] = error
+                raise
+        return self._known[name]

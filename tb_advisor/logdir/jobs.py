@@ -1,0 +1,314 @@
+"""From a log directory to its jobs: finds runs as TensorBoard names them, groups them, and reads them.
+
+A job is one training, whose curves may lie in several runs. Which runs belong together:
+
+===========================================================  =======================
+what lies in the log directory                               job
+===========================================================  =======================
+``exp/train`` + ``exp/validation`` (any two split names),    ``exp``
+``exp`` + ``exp/eval``, ``exp/train`` alone
+``exp/loss_train``, ``exp/loss_val``, one tag ``loss`` each  ``exp`` (`add_scalars`)
+``exp`` + ``exp/1624683188.28``                              ``exp`` (`add_hparams`)
+anything else                                                the run itself
+===========================================================  =======================
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from tb_advisor.logdir.captures import Capture, find_captures
+from tb_advisor.logdir.event_file import Column, EventFile, first_scalar_tag, read_event_file
+from tb_advisor.message import Message
+from tb_advisor.series import Series
+
+TRAINING_SPLITS = frozenset({"train", "training", "learn"})
+EVALUATION_SPLITS = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "testing", "dev"})
+_HPARAMS_RUN = re.compile(r"\d{10}\.\d+")
+
+
+class LogdirError(Exception):
+    """The log directory does not exist or is not a directory."""
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The event files of one run, in order of their names."""
+
+    name: str
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class JobFiles:
+    """What belongs to one job, before it is read."""
+
+    name: str
+    runs: tuple[RunFiles, ...]
+    captures: tuple[Capture, ...]
+
+    @cached_property
+    def bytes(self) -> int:
+        """Size of all event files and captures, 0 for those that are gone."""
+        paths = [path for owner in (*self.runs, *self.captures) for path in owner.files]
+        return sum(size for size, _, _ in map(fingerprint, paths))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, read: `scalars` maps tags to their points, `tags` all other tags to the plugin that shows them."""
+
+    name: str
+    scalars: Mapping[str, Series]
+    tags: Mapping[str, str]
+    writer: str
+    file_names: tuple[str, ...]
+    events: int
+    notes: tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training job: its runs and captures.
+
+    `read_at` and `last_written` are seconds since the epoch: when the job was read, and when its event files last grew.
+    """
+
+    name: str
+    runs: Mapping[str, Run]
+    captures: tuple[Capture, ...] = ()
+    read_at: float = 0.0
+    last_written: float = 0.0
+
+    @cached_property
+    def scalars(self) -> tuple[Series, ...]:
+        """Every scalar series of the job, by run and tag."""
+        return tuple(series for run in self.runs.values() for series in run.scalars.values())
+
+    @cached_property
+    def notes(self) -> tuple[tuple[str, Message], ...]:
+        """(run, what could not be read there) pairs."""
+        return tuple((run.name, note) for run in self.runs.values() for note in run.notes)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Jobs that share a parent directory and tags: a sweep, seeds, before and after."""
+
+    name: str
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class LogDir:
+    """Everything in a log directory, read."""
+
+    path: Path
+    jobs: tuple[Job, ...]
+
+    @cached_property
+    def runs(self) -> Mapping[str, Run]:
+        """All runs by TensorBoard's names."""
+        return {name: run for job in self.jobs for name, run in sorted(job.runs.items())}
+
+
+@dataclass
+class RunCache:
+    """Runs that were read before, reused while none of their files has changed."""
+
+    _runs: dict[str, tuple[tuple[tuple[int, int, int], ...], Run]] = field(default_factory=dict)
+
+    def read(self, files: RunFiles) -> Run:
+        """The run of `files`, from the cache where size, time and identity of every file are the same."""
+        prints = tuple(map(fingerprint, files.files))
+        cached = self._runs.get(files.name)
+        if cached is None or cached[0] != prints:
+            cached = self._runs[files.name] = (prints, read_run(files))
+        return cached[1]
+
+    def forget_all_but(self, names: Iterable[str]) -> None:
+        """Drop runs that no longer exist."""
+        kept = set(names)
+        self._runs = {name: entry for name, entry in self._runs.items() if name in kept}
+
+
+def load(logdir: str | os.PathLike[str]) -> LogDir:
+    """Read every point of every run below `logdir`.
+
+    ``load("logs").runs["exp/train"].scalars["epoch_loss"]`` is a `Series`. Raises `LogdirError` where there is no such directory;
+    damaged files give notes.
+    """
+    path = Path(logdir)
+    return LogDir(path, tuple(read_job(files) for files in find_jobs(path)))
+
+
+def find_jobs(logdir: Path) -> list[JobFiles]:
+    """The jobs below `logdir`, sorted by name. Raises `LogdirError` where there is no such directory."""
+    if not logdir.exists():
+        raise LogdirError(f"log directory {str(logdir)!r} does not exist")
+    if not logdir.is_dir():
+        raise LogdirError(f"{str(logdir)!r} is not a directory; give the directory that holds the event files")
+    runs: dict[str, RunFiles] = {}
+    captures: list[Capture] = []
+    for directory, names in _walk(logdir):
+        name = _run_name(logdir, directory)
+        files = tuple(directory / n for n in names if is_event_file(n))
+        if files:
+            runs[name] = RunFiles(name, files)
+        captures.extend(find_captures(_run_of_session(name), directory, names))
+    grouped_runs: dict[str, list[RunFiles]] = defaultdict(list)
+    grouped_captures: dict[str, list[Capture]] = defaultdict(list)
+    for name, run in runs.items():
+        grouped_runs[_job_of(name, runs)].append(run)
+    for capture in captures:
+        grouped_captures[_job_of(capture.run, runs)].append(capture)
+    names = sorted({*grouped_runs, *grouped_captures})
+    return [JobFiles(name, tuple(grouped_runs[name]), tuple(grouped_captures[name])) for name in names]
+
+
+def read_job(files: JobFiles, read: Callable[[RunFiles], Run] | None = None) -> Job:
+    """Read the runs of a job, through `read` (a `RunCache`'s) where given. Captures are read when a rule asks for them."""
+    runs = {run.name: (read or read_run)(run) for run in files.runs}
+    written = [mtime for run in files.runs for _, mtime, _ in map(fingerprint, run.files)]
+    return Job(files.name, runs, files.captures, time.time(), max(written, default=0) / 1e9)
+
+
+def read_run(run: RunFiles) -> Run:
+    """Read all event files of a run. A file that is gone or unreadable gives a note. Never raises `OSError`."""
+    plugins: dict[str, str] = {}
+    files: list[EventFile] = []
+    notes: list[Message] = []
+    for path in run.files:
+        try:
+            files.append(read_event_file(path, plugins))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            notes.append(Message("{file} could not be read: {reason}", file=path.name, reason=reason))
+    files.sort(key=_first_wall_time)
+    scalars = {tag: _series(run.name, tag, files) for tag in sorted({tag for file in files for tag in file.scalars})}
+    return Run(
+        name=run.name,
+        scalars=scalars,
+        tags={tag: plugin for file in files for tag, plugin in file.tags.items()},
+        writer=next((file.writer for file in files if file.writer), ""),
+        file_names=tuple(file.path.name for file in files),
+        events=sum(file.events for file in files),
+        notes=(*notes, *(note for file in files for note in file.notes)),
+    )
+
+
+def find_families(jobs: Iterable[Job]) -> list[Family]:
+    """Groups of two or more jobs with the same parent directory and at least one common scalar tag."""
+    siblings: dict[str, list[Job]] = defaultdict(list)
+    for job in jobs:
+        if job.name != ".":
+            siblings[_parent(job.name)].append(job)
+    families = []
+    for name, members in sorted(siblings.items()):
+        counts: dict[str, int] = defaultdict(int)
+        for job in members:
+            for tag in {series.tag for series in job.scalars}:
+                counts[tag] += 1
+        shared = {tag for tag, count in counts.items() if count > 1}
+        alike = tuple(job for job in members if any(series.tag in shared for series in job.scalars))
+        if len(alike) > 1:
+            families.append(Family(name, alike))
+    return families
+
+
+def is_event_file(name: str) -> bool:
+    """Whether TensorBoard takes a file of this name for an event file (`io_wrapper.IsSummaryEventsFile`)."""
+    return "tfevents" in name and not name.endswith(".profile-empty")
+
+
+def fingerprint(path: Path) -> tuple[int, int, int]:
+    """Size, modification time in nanoseconds and inode of a file; zeros where it is gone."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def _walk(logdir: Path) -> Iterator[tuple[Path, list[str]]]:
+    """(directory, file names) below `logdir`, following symbolic links but never in circles."""
+    seen = set()
+    for directory, subdirectories, names in os.walk(logdir, followlinks=True):
+        real = os.path.realpath(directory)
+        if real in seen:
+            subdirectories.clear()
+            continue
+        seen.add(real)
+        subdirectories.sort()
+        yield Path(directory), sorted(names)
+
+
+def _run_name(logdir: Path, directory: Path) -> str:
+    return directory.relative_to(logdir).as_posix()
+
+
+def _run_of_session(name: str) -> str:
+    """The run that a directory belongs to: ``exp`` for ``exp/plugins/profile/2026_11_30``."""
+    parts = PurePosixPath(name).parts
+    if len(parts) >= 3 and parts[-3:-1] == ("plugins", "profile"):
+        return PurePosixPath(*parts[:-3]).as_posix()
+    return name
+
+
+def _parent(name: str) -> str:
+    return PurePosixPath(name).parent.as_posix()
+
+
+def _job_of(name: str, runs: Mapping[str, RunFiles]) -> str:
+    """The job that the run `name` belongs to (see the table at the top)."""
+    parent = _parent(name)
+    if name == "." or not _is_part_of_parent(name, parent, runs):
+        return name
+    return _job_of(parent, runs) if parent in runs else parent
+
+
+def _is_part_of_parent(name: str, parent: str, runs: Mapping[str, RunFiles]) -> bool:
+    base = PurePosixPath(name).name
+    if base.lower() in TRAINING_SPLITS:
+        return True
+    if base.lower() in EVALUATION_SPLITS:
+        siblings = {PurePosixPath(other).name.lower() for other in runs if _parent(other) == parent and other != name}
+        return parent in runs or bool(siblings & (TRAINING_SPLITS | EVALUATION_SPLITS))
+    if _HPARAMS_RUN.fullmatch(base):
+        return parent in runs
+    return "_" in base and name in runs and _is_add_scalars_run(base, runs[name])
+
+
+def _is_add_scalars_run(base: str, run: RunFiles) -> bool:
+    """Whether `SummaryWriter.add_scalars(tag, {key: …})` made this run: its directory is ``<tag>_<key>`` with ``/`` as ``_``."""
+    tag = first_scalar_tag(run.files[0])
+    return tag is not None and base.startswith(tag.replace("/", "_") + "_")
+
+
+def _first_wall_time(file: EventFile) -> tuple[float, str]:
+    starts = [column.wall_times[0] for column in file.scalars.values()]
+    return min(starts, default=0.0), file.path.name
+
+
+def _series(run: str, tag: str, files: Iterable[EventFile]) -> Series:
+    columns = [file.scalars[tag] for file in files if tag in file.scalars]
+    return Series(
+        steps=_joined(columns, "steps", np.int64),
+        wall_times=_joined(columns, "wall_times", np.float64),
+        values=_joined(columns, "values", np.float64),
+        run=run,
+        tag=tag,
+    )
+
+
+def _joined(columns: list[Column], name: str, dtype: type[np.generic]) -> np.ndarray:  # type: ignore[type-arg]
+    return np.concatenate([np.frombuffer(getattr(column, name), dtype) for column in columns])

@@ -1,0 +1,209 @@
+"""The report: plain data, and its JSON form, `schema_version` 1.
+
+Adding a field does not raise the version; removing or renaming one does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from tb_advisor.diagnosis import Diagnosis, Outcome
+from tb_advisor.evidence import Evidence
+from tb_advisor.evidence.roles import Roles
+from tb_advisor.fixes import Fix, fix, in_order_for
+from tb_advisor.links import Host, links_of
+from tb_advisor.logdir.jobs import Job
+from tb_advisor.message import Message, Missing
+from tb_advisor.version import __version__
+
+SCHEMA_VERSION = 1
+
+Json: TypeAlias = "str | int | float | bool | None | list[Json] | dict[str, Json]"
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that could not be read. `run` is empty where it concerns the whole log directory."""
+
+    job: str
+    run: str
+    text: Message
+
+
+@dataclass(frozen=True)
+class Story:
+    """Diagnoses joined by one cause."""
+
+    id: str
+    root: str
+    text: Message
+
+
+@dataclass(frozen=True)
+class BestValue:
+    """The best point of the validation loss (of the training loss where there is none), and its last value."""
+
+    run: str
+    tag: str
+    step: int
+    value: float
+    last: float
+
+
+@dataclass(frozen=True)
+class JobSummary:
+    """One job in a line. Wall times are seconds since the epoch; `roles` maps roles to their (run, tag) pairs."""
+
+    name: str
+    runs: tuple[str, ...]
+    writer: str
+    task: str
+    finished: bool
+    first_step: int | None
+    last_step: int | None
+    started: float | None
+    duration_s: float
+    tags: int
+    points: int
+    captures: tuple[str, ...]
+    histogram_runs: tuple[str, ...]
+    roles: Mapping[str, tuple[tuple[str, str], ...]]
+    best: BestValue | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything the Advisor has to say about a log directory."""
+
+    logdir: str
+    rules: tuple[str, ...] = ()
+    jobs: tuple[JobSummary, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    stories: tuple[Story, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def diagnoses(self) -> tuple[tuple[Outcome, Diagnosis], ...]:
+        """(outcome, diagnosis) pairs of everything that was found."""
+        return tuple((outcome, diagnosis) for outcome in self.outcomes for diagnosis in outcome.diagnoses)
+
+    def as_json(self) -> dict[str, Json]:
+        """The report as JSON-ready data: NaN and infinite numbers are the strings "NaN", "Infinity", "-Infinity"."""
+        from tb_advisor.rules import all_rules
+
+        jobs = {job.name: job for job in self.jobs}
+        host = Host(n_runs=sum(len(job.runs) for job in self.jobs))
+        fixes_of = {rule.id: rule.fixes for rule in all_rules()}
+        outcomes = []
+        for outcome in self.outcomes:
+            data = plain(outcome)
+            assert isinstance(data, dict)
+            job = jobs.get(outcome.job)
+            data["diagnoses"] = [
+                _diagnosis(diagnosis, job, diagnosis.fixes or fixes_of.get(outcome.rule, ()), host)
+                for diagnosis in outcome.diagnoses
+            ]
+            if not outcome.jobs:
+                del data["jobs"]
+            outcomes.append(data)
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "tool": {"name": "tb_advisor", "version": __version__},
+            "logdir": self.logdir,
+            "rules": list(self.rules),
+            "jobs": [plain(job) for job in self.jobs],
+            "outcomes": [*outcomes],
+            "stories": [plain(story) for story in self.stories],
+            "notes": [plain(note) for note in self.notes],
+        }
+
+
+def summarize(job: Job, evidence: Evidence) -> JobSummary:
+    """The line that stands for a job in the report."""
+    series = [s for s in job.scalars if len(s)]
+    starts = [float(s.wall_times[0]) for s in series]
+    ends = [float(s.wall_times[-1]) for s in series]
+    roles: Roles = evidence["roles"]
+    return JobSummary(
+        name=job.name,
+        runs=tuple(job.runs),
+        writer=evidence["writer"],
+        task=evidence["task"],
+        finished=evidence["finished"],
+        first_step=min((int(s.steps[0]) for s in series), default=None),
+        last_step=max((int(s.steps[-1]) for s in series), default=None),
+        started=min(starts, default=None),
+        duration_s=max(ends) - min(starts) if series else 0.0,
+        tags=len({s.tag for s in series}),
+        points=sum(len(s) for s in series),
+        captures=tuple(capture.name for capture in job.captures),
+        histogram_runs=tuple(run.name for run in job.runs.values() if "histograms" in run.tags.values()),
+        roles={role: tuple((s.run, s.tag) for s in members) for role, members in roles.by_role().items()},
+        best=_best(evidence),
+    )
+
+
+def plain(value: object) -> Json:
+    """Dataclasses, messages and enums as JSON-ready data."""
+    if isinstance(value, Message):
+        return str(value)
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "NaN"
+        return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    raise TypeError(f"{type(value).__name__} has no place in a report")
+
+
+def _diagnosis(diagnosis: Diagnosis, job: JobSummary | None, fix_ids: tuple[str, ...], host: Host) -> dict[str, Json]:
+    data = plain(diagnosis)
+    assert isinstance(data, dict)
+    del data["message"]
+    writer = job.writer if job else ""
+    return {
+        "summary": diagnosis.summary,
+        "template": diagnosis.message.template,
+        **data,
+        "fixes": [_fix(fix(identifier), writer) for identifier in fix_ids],
+        "links": [plain(link) for link in links_of(diagnosis, job.histogram_runs if job else (), host)],
+        "values": plain(diagnosis.values),
+    }
+
+
+def _fix(entry: Fix, writer: str) -> Json:
+    code = {name: entry.code[name] for name in in_order_for(writer, entry.code)}
+    urls = [entry.urls[name] for name in in_order_for(writer, entry.urls)]
+    return {
+        "id": entry.id,
+        "title": str(entry.title),
+        "why": str(entry.why),
+        "check": str(entry.check),
+        "code": {**code},
+        "url": urls[0] if urls else None,
+    }
+
+
+def _best(evidence: Evidence) -> BestValue | None:
+    for name in ("val_loss", "train_loss"):
+        try:
+            series = evidence[name].finite
+        except Missing:
+            continue
+        if len(series):
+            at = int(series.values.argmin())
+            last = float(evidence[name].values[-1])
+            return BestValue(series.run, series.tag, int(series.steps[at]), float(series.values[at]), last)
+    return None

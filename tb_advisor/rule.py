@@ -1,0 +1,87 @@
+"""A rule: one pure function from evidence to diagnoses, with its documentation.
+
+Positional parameters name the evidence it needs, keyword-only parameters its thresholds::
+
+    @rule(category="generalization", fixes=("early-stopping",))
+    def overfitting(train_loss: Series, val_loss: Series, *, min_rise: float = 0.15) -> Iterator[Diagnosis]: ...
+
+The module docstring is the documentation: its first line says what is seen, its sections why it matters, how it is found and when it is wrong.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tb_advisor.diagnosis import Diagnosis
+
+SECTIONS = ("Why it matters", "How it is found", "When it is wrong")
+
+
+class RuleError(Exception):
+    """A rule that is not written as rules are: what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One diagnosis that the Advisor can make.
+
+    `id` is the public name (``overfitting``), `title` says in one sentence what is seen, `documentation` maps the `SECTIONS` to their
+    text. `evidence` are the names of its positional parameters, `thresholds` the defaults of the others. `fixes` are ids of the fix library, cheapest
+    first; `explains` names rules whose findings on the same job are consequences of this one and are folded under it.
+    """
+
+    id: str
+    title: str
+    category: str
+    fixes: tuple[str, ...]
+    explains: tuple[str, ...]
+    evidence: tuple[str, ...]
+    thresholds: Mapping[str, object]
+    documentation: Mapping[str, str]
+    check: Callable[..., Iterable[Diagnosis]]
+
+    def __call__(self, *evidence: Any, **thresholds: Any) -> list[Diagnosis]:
+        """The diagnoses for this evidence, in the order of `evidence`. Raises `Missing` where the evidence is too thin to judge."""
+        return list(self.check(*evidence, **thresholds))
+
+    @property
+    def of_family(self) -> bool:
+        """Whether it looks at several jobs together."""
+        return self.evidence == ("family",)
+
+
+def rule(
+    *, category: str, fixes: tuple[str, ...], explains: tuple[str, ...] = ()
+) -> Callable[[Callable[..., Iterable[Diagnosis]]], Rule]:
+    """Make a rule of a function. Raises `RuleError` where its module has no documentation or its parameters have no names."""
+
+    def make(check: Callable[..., Iterable[Diagnosis]]) -> Rule:
+        name = check.__name__.replace("_", "-")
+        title, documentation = _documentation(name, sys.modules[check.__module__].__doc__ or "")
+        evidence, thresholds = [], {}
+        for parameter in inspect.signature(check).parameters.values():
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                if parameter.default is inspect.Parameter.empty:
+                    raise RuleError(f"rule {name}: threshold {parameter.name!r} has no default")
+                thresholds[parameter.name] = parameter.default
+            else:
+                evidence.append(parameter.name)
+        if "family" in evidence and evidence != ["family"]:
+            raise RuleError(f"rule {name}: a rule over a family takes the family and nothing else")
+        return Rule(name, title, category, fixes, explains, tuple(evidence), thresholds, documentation, check)
+
+    return make
+
+
+def _documentation(name: str, docstring: str) -> tuple[str, dict[str, str]]:
+    head, *parts = re.split(r"^## +(.+)$", inspect.cleandoc(docstring), flags=re.MULTILINE)
+    sections = {title.strip(): text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
+    missing = [section for section in SECTIONS if not sections.get(section)]
+    if not head.strip() or missing:
+        raise RuleError(f"rule {name}: its module docstring lacks {', '.join(missing) or 'a first line'}")
+    return head.strip(), sections

@@ -1,0 +1,27 @@
+"""The rules, one diagnosis a file. A new rule adds its module's name to `MODULES`, nothing else."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from tb_advisor.rule import Rule
+
+MODULES = (
+    "incomplete_capture",
+    "input_bound_steps",
+    "loss_divergence",
+    "loss_not_decreasing",
+    "loss_spikes",
+    "memory_spike",
+    "missing_validation",
+    "non_finite_loss",
+    "overfitting",
+    "overtraining",
+)
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, sorted by id."""
+    return tuple(getattr(import_module(f"{__name__}.{name}"), name) for name in MODULES)

@@ -1,0 +1,148 @@
+"""One curve of a run, every point of it, and the few robust operations that rules share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Steps = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The points of one tag of one run in the order in which they were written.
+
+    `steps` is int64, `wall_times` float64 (seconds since the epoch), `values` float64; all of shape ``(n,)``. `run` and
+    `tag` are TensorBoard's names, so that a rule can say where it looked.
+    """
+
+    steps: Steps
+    wall_times: Floats
+    values: Floats
+    run: str = ""
+    tag: str = ""
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, index: slice | NDArray[np.bool_]) -> Series:
+        return replace(self, steps=self.steps[index], wall_times=self.wall_times[index], values=self.values[index])
+
+    @cached_property
+    def segments(self) -> tuple[Series, ...]:
+        """The series split where its steps go backwards, which is where a training was restarted."""
+        cuts = np.flatnonzero(np.diff(self.steps) < 0) + 1
+        edges = [0, *cuts.tolist(), len(self)]
+        return tuple(self[a:b] for a, b in zip(edges, edges[1:], strict=False))
+
+    @cached_property
+    def surviving(self) -> Series:
+        """The curve as the training went on from its last restart: what a restart did again is taken out.
+
+        A restart at step s replaces the earlier points with steps at or after s, as TensorBoard's purge of orphaned data
+        does (`plugin_event_accumulator.py`). Steps of the result never decrease.
+        """
+        if len(self.segments) == 1:
+            return self
+        smallest_from = np.minimum.accumulate(self.steps[::-1])[::-1]
+        keep = np.ones(len(self), dtype=np.bool_)
+        end = 0
+        for segment in self.segments[:-1]:
+            start, end = end, end + len(segment)
+            keep[start:end] = segment.steps < smallest_from[end]
+        return self[keep]
+
+    @cached_property
+    def finite(self) -> Series:
+        """The series without its NaN and infinite points."""
+        return self[np.isfinite(self.values)]
+
+    def smoothed(self, share: float = 0.05, least: int = 3) -> Floats:
+        """Centred rolling median over `share` of the points (at least `least`, odd); shape ``(n,)``."""
+        window = max(least, round(share * len(self)))
+        return rolling_median(self.values, window)
+
+    @property
+    def start(self) -> float:
+        """Level at the beginning: median of the first 5% of the points, at least 3."""
+        return float(np.median(self.values[: max(3, len(self) // 20)]))
+
+    @property
+    def end(self) -> float:
+        """Level at the end: median of the last 10% of the points, at least 3."""
+        return float(np.median(self.values[-max(3, len(self) // 10) :]))
+
+    @cached_property
+    def noise(self) -> float:
+        """Standard deviation of the point-to-point jitter, robust against trends and outliers.
+
+        1.4826 × the median absolute second difference ÷ √6, the factor by which white noise grows in a second difference.
+        """
+        if len(self) < 4:
+            return 0.0
+        return float(1.4826 * np.median(np.abs(np.diff(self.values, 2))) / np.sqrt(6.0))
+
+    def share_of_run(self, step: int) -> float:
+        """How much of the run had passed at `step`, 0 to 1."""
+        first, last = int(self.steps[0]), int(self.steps[-1])
+        return (step - first) / (last - first) if last > first else 0.0
+
+    def seconds_after(self, step: int) -> float:
+        """Wall time between the first point at or after `step` and the end of the series."""
+        index = min(int(np.searchsorted(self.steps, step)), len(self) - 1)
+        return max(0.0, float(self.wall_times[-1] - self.wall_times[index]))
+
+    def shares_axis_with(self, other: Series) -> bool:
+        """Whether both count steps in the same unit: they end within a factor of two of each other."""
+        a, b = int(self.steps[-1]) + 1, int(other.steps[-1]) + 1
+        return a <= 2 * b and b <= 2 * a
+
+    def at(self, other: Series) -> Floats:
+        """This curve's values at the points of `other`, shape ``(len(other),)``: the last one written at or before each.
+
+        Matched by step where both share an axis, else by wall time (an epoch axis beside an iteration axis).
+        """
+        if self.shares_axis_with(other):
+            index = np.searchsorted(self.steps, other.steps, side="right") - 1
+        else:
+            index = np.searchsorted(np.maximum.accumulate(self.wall_times), other.wall_times, side="right") - 1
+        return self.values[np.maximum(index, 0)]
+
+    def value_at(self, step: int) -> float:
+        """The value last written at or before `step` (the first value where there is none)."""
+        index = int(np.searchsorted(self.steps, step, side="right")) - 1
+        return float(self.values[max(index, 0)])
+
+
+def rolling_median(values: Floats, window: int) -> Floats:
+    """Centred rolling median of `values` with an odd `window`; at the ends the window shrinks symmetrically.
+
+    Shape ``(n,)``. Time is O(n · window) in NumPy; windows above 501 points are computed on block medians and interpolated.
+    """
+    n = len(values)
+    half = min(window // 2, (n - 1) // 2)
+    if half < 1:
+        return values.copy()
+    if half > 250:
+        return _rolling_median_of_blocks(values, half)
+    result = np.empty(n)
+    windows = np.lib.stride_tricks.sliding_window_view(values, 2 * half + 1)
+    for first in range(0, len(windows), 65536):
+        block = windows[first : first + 65536]
+        result[half + first : half + first + len(block)] = np.median(block, axis=1)
+    for i in range(half):
+        result[i] = np.median(values[: 2 * i + 1])
+        result[n - 1 - i] = np.median(values[n - 1 - 2 * i :])
+    return result
+
+
+def _rolling_median_of_blocks(values: Floats, half: int) -> Floats:
+    block = max(1, half // 50)
+    edges = np.arange(0, len(values), block)
+    centres = np.minimum(edges + (block - 1) / 2, len(values) - 1)
+    medians = np.array([np.median(values[e : e + block]) for e in edges])
+    return np.interp(np.arange(len(values)), centres, rolling_median(medians, 2 * (half // block) + 1))
