@@ -1,0 +1,69 @@
+"""What a chart needs of a series: few enough points to draw, and none of those that matter left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_advisor.report import Json, plain
+from tb_advisor.series import Series
+
+# A marked range with more points than this is thinned like the rest; its two ends always stay.
+MOST_MARKED_POINTS = 500
+
+
+def chart_points(series: Series, points: int, keep: Iterable[tuple[int, int]], span: tuple[int, int] | None = None) -> dict[str, Json]:
+    """The points of `series` for a chart about `points` wide, as JSON-ready columns.
+
+    Each bucket gives its first, last, smallest and largest point; the points within the `keep` ranges of steps (both ends included) and the ends of every
+    stretch of NaN or infinite values are never dropped. `span` limits the chart to a range of steps.
+    """
+    if span is not None:
+        series = series[(series.steps >= span[0]) & (series.steps <= span[1])]
+    kept = series[bucket_indices(series, points, keep)]
+    finite = np.isfinite(kept.values)
+    return {
+        "run": series.run,
+        "tag": series.tag,
+        "total": len(series),
+        "steps": kept.steps.tolist(),
+        "values": [value if ok else None for value, ok in zip(kept.values.tolist(), finite.tolist(), strict=True)],
+        "wall_times": kept.wall_times.tolist(),
+        "non_finite": [
+            {"step": step, "value": plain(value)}
+            for step, value in zip(kept.steps[~finite].tolist(), kept.values[~finite].tolist(), strict=True)
+        ],
+        "thinned": len(kept) < len(series),
+    }
+
+
+def bucket_indices(series: Series, points: int, keep: Iterable[tuple[int, int]]) -> NDArray[np.intp]:
+    """Sorted indices of the points to draw, shape ``(m,)``."""
+    n = len(series)
+    if n <= points:
+        return np.arange(n)
+    chosen = [_extremes(series, points), _edges_of_non_finite(series)]
+    for start, end in keep:
+        inside = np.flatnonzero((series.steps >= start) & (series.steps <= end))
+        chosen.append(inside if len(inside) <= MOST_MARKED_POINTS else inside[[0, -1]])
+    return np.unique(np.concatenate(chosen))
+
+
+def _extremes(series: Series, points: int) -> NDArray[np.intp]:
+    starts = np.unique(np.linspace(0, len(series), max(1, points // 4), endpoint=False).astype(np.intp))
+    buckets = np.split(series.values, starts[1:])
+    finite = np.isfinite(series.values)
+    lows = np.split(np.where(finite, series.values, np.inf), starts[1:])
+    highs = np.split(np.where(finite, series.values, -np.inf), starts[1:])
+    low = starts + [int(bucket.argmin()) for bucket in lows]
+    high = starts + [int(bucket.argmax()) for bucket in highs]
+    last = starts + [len(bucket) - 1 for bucket in buckets]
+    return np.concatenate([starts, low, high, last])
+
+
+def _edges_of_non_finite(series: Series) -> NDArray[np.intp]:
+    bad = ~np.isfinite(series.values)
+    edges = np.diff(np.concatenate([[False], bad, [False]]).astype(np.int8))
+    return np.concatenate([np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1])

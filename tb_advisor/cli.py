@@ -1,0 +1,142 @@
+"""The command ``tb-advisor``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from shutil import get_terminal_size
+
+import click
+
+from tb_advisor.advise import Progress, diagnose
+from tb_advisor.diagnosis import Severity
+from tb_advisor.fixes import fix
+from tb_advisor.logdir.jobs import Job
+from tb_advisor.render.json import render_json
+from tb_advisor.render.text import render_text
+from tb_advisor.report import Report
+from tb_advisor.rule import SECTIONS, Rule
+from tb_advisor.rules import all_rules
+from tb_advisor.version import __version__
+
+NOTHING_FOUND, SOMETHING_FOUND, BAD_USAGE, NOTHING_TO_READ = 0, 1, 2, 3
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tb-advisor")
+def main() -> None:
+    """Says what went wrong in the training runs of a log directory, and what to do."""
+
+
+@main.command()
+@click.argument("logdir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead of the terminal.")
+@click.option("--select", multiple=True, metavar="RULE", help="Check only this rule. May be repeated.")
+@click.option("--ignore", multiple=True, metavar="RULE", help="Leave this rule out. May be repeated.")
+@click.option("--all", "everything", is_flag=True, help="Show info, low-confidence and folded findings too (text).")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info", "never"]),
+    default="error",
+    show_default=True,
+    help="Exit with 1 when something this severe is found.",
+)
+def check(
+    logdir: Path,
+    output_format: str,
+    output: Path | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    everything: bool,
+    fail_on: str,
+) -> None:
+    """Read every run and capture in LOGDIR and say what went wrong.
+
+    Exit status: 0 nothing at or above --fail-on, 1 something, 2 bad usage, 3 neither run nor capture in LOGDIR.
+    """
+    rules = _chosen(select, ignore)
+    report = _diagnose_with_progress(logdir, rules)
+    if output_format == "json":
+        text = render_json(report)
+    else:
+        terminal = output is None and sys.stdout.isatty()
+        width = max(60, min(120, get_terminal_size((100, 24)).columns))
+        text = render_text(report, color=terminal, width=width, everything=everything)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, "utf-8")
+    sys.exit(_exit_status(report, fail_on))
+
+
+@main.command()
+def rules() -> None:
+    """List the rules."""
+    width = max(len(rule.id) for rule in all_rules())
+    for rule in all_rules():
+        click.echo(f"{rule.id:<{width}}  {rule.title}")
+
+
+@main.command()
+@click.argument("rule_id", metavar="RULE")
+def explain(rule_id: str) -> None:
+    """Say why RULE matters, how it is found, when it is wrong and what to try."""
+    rule = _rule(rule_id)
+    click.echo(f"{rule.id} ({rule.category})\n\n{rule.title}")
+    for section in SECTIONS:
+        click.echo(f"\n{section}\n\n{rule.documentation[section]}")
+    if rule.thresholds:
+        click.echo("\nThresholds\n")
+        for name, default in rule.thresholds.items():
+            click.echo(f"  {name} = {default}")
+    click.echo("\nWhat to try\n")
+    for number, identifier in enumerate(rule.fixes, 1):
+        click.echo(f"  {number}. {fix(identifier).title}")
+
+
+def _diagnose_with_progress(logdir: Path, rules: tuple[Rule, ...]) -> Report:
+    if not sys.stderr.isatty():
+        return diagnose(logdir, rules=rules)
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("Reading"), BarColumn(), TextColumn("{task.fields[jobs]}"), DownloadColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, jobs="")
+
+        def watch(progress: Progress, report: Report, job: Job | None) -> None:
+            jobs = f"{progress.jobs} of {progress.jobs_total} jobs"
+            bar.update(task, completed=progress.bytes, total=progress.bytes_total, jobs=jobs)
+
+        return diagnose(logdir, rules=rules, watch=watch)
+
+
+def _chosen(select: Iterable[str], ignore: Iterable[str]) -> tuple[Rule, ...]:
+    selected = {_rule(name).id for name in select} or {rule.id for rule in all_rules()}
+    ignored = {_rule(name).id for name in ignore}
+    return tuple(rule for rule in all_rules() if rule.id in selected - ignored)
+
+
+def _rule(name: str) -> Rule:
+    by_id = {rule.id: rule for rule in all_rules()}
+    if name in by_id:
+        return by_id[name]
+    close = get_close_matches(name, by_id, n=1)
+    hint = f'; did you mean "{close[0]}"?' if close else "; tb-advisor rules lists them"
+    raise click.UsageError(f'unknown rule "{name}"{hint}')
+
+
+def _exit_status(report: Report, fail_on: str) -> int:
+    if not any(job.runs or job.captures for job in report.jobs):
+        click.echo(f"neither a run nor a capture in {report.logdir} (looked for files named *tfevents*, *.xplane.pb, *.pt.trace.json)", err=True)
+        return NOTHING_TO_READ
+    if fail_on == "never":
+        return NOTHING_FOUND
+    floor = Severity(fail_on).rank
+    hit = any((d.shown or fail_on == "info") and d.severity.rank >= floor for _, d in report.diagnoses)
+    return SOMETHING_FOUND if hit else NOTHING_FOUND
+

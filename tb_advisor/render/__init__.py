@@ -1,0 +1,1 @@
+"""One function a surface: a `Report` becomes text."""

@@ -1,0 +1,112 @@
+"""The report for a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from tb_advisor.diagnosis import Diagnosis, Outcome, Severity, Status
+from tb_advisor.fixes import fix, in_order_for
+from tb_advisor.message import number
+from tb_advisor.report import JobSummary, Report
+from tb_advisor.rules import all_rules
+
+_GLYPH = {
+    Severity.ERROR: ("▲", "bold red"),
+    Severity.WARNING: ("■", "yellow"),
+    Severity.INFO: ("○", "blue"),
+}
+
+
+def render_text(report: Report, *, color: bool = False, width: int = 100, everything: bool = False) -> str:
+    """The report as text, worst job first. Shown diagnoses only, unless `everything` is set; the rest is counted."""
+    console = Console(file=io.StringIO(), force_terminal=color, no_color=not color, width=width, highlight=False, legacy_windows=False)
+    jobs = {job.name: job for job in report.jobs}
+    found: dict[str, list[tuple[Outcome, Diagnosis]]] = {}
+    for outcome, diagnosis in report.diagnoses:
+        if diagnosis.shown or everything:
+            found.setdefault(outcome.job, []).append((outcome, diagnosis))
+    for name in sorted(found, key=lambda job: (-max(d.severity.rank for _, d in found[job]), job)):
+        console.print(Text(name, style="bold"), _about(jobs.get(name)))
+        for outcome, diagnosis in sorted(found[name], key=lambda pair: -pair[1].severity.rank):
+            _print_diagnosis(console, outcome, diagnosis, jobs.get(name))
+        console.print()
+    for note in report.notes:
+        where = f"{note.run}: " if note.run else ""
+        console.print(Text(f"not read: {where}{note.text}", style="yellow"))
+    for outcome in report.outcomes:
+        if outcome.status is Status.ERROR:
+            console.print(Text(f"failed: {outcome.rule} on {outcome.job}: {outcome.reason}", style="red"))
+    console.print(_tally(report, len(found)))
+    stream = console.file
+    assert isinstance(stream, io.StringIO)
+    return stream.getvalue()
+
+
+def _about(job: JobSummary | None) -> Text:
+    if job is None:
+        return Text("")
+    parts = [job.writer] if job.writer else []
+    if job.last_step is not None:
+        parts.append(f"{job.last_step:,} steps")
+    parts.extend(f"capture {capture}" for capture in job.captures)
+    return Text(", ".join(parts), style="dim")
+
+
+def _print_diagnosis(console: Console, outcome: Outcome, diagnosis: Diagnosis, job: JobSummary | None) -> None:
+    glyph, style = _GLYPH[diagnosis.severity]
+    head = Text(f"{glyph} ", style=style)
+    head.append(diagnosis.summary, style="none")
+    head.append(f"  {outcome.rule}", style="dim")
+    console.print(Padding(head, (0, 0, 0, 2)))
+    lines = [("cost", str(diagnosis.impact.text))] if diagnosis.impact else []
+    fixes = diagnosis.fixes or next((rule.fixes for rule in all_rules() if rule.id == outcome.rule), ())
+    if fixes:
+        lines.append(("try", str(fix(fixes[0]).title)))
+    for label, text in lines:
+        line = Text(f"{label:<5}", style="dim")
+        line.append(text, style="none")
+        console.print(Padding(line, (0, 0, 0, 4)))
+    if fixes and job is not None:
+        code = fix(fixes[0]).code
+        framework = next(iter(in_order_for(job.writer, code)), None)
+        if framework is not None:
+            console.print(Padding(Text(code[framework].rstrip(), style="cyan"), (0, 0, 0, 9)))
+
+
+def _tally(report: Report, jobs_with_findings: int) -> Text:
+    outcomes = Counter(outcome.status for outcome in report.outcomes)
+    shown = Counter(d.severity for _, d in report.diagnoses if d.shown)
+    hidden = sum(not d.shown for _, d in report.diagnoses)
+    runs = sum(len(job.runs) for job in report.jobs)
+    captures = sum(len(job.captures) for job in report.jobs)
+    text = Text(f"{_count(len(report.jobs), 'job')}, {_count(runs, 'run')}, {_count(captures, 'capture')} in {report.logdir}: ")
+    if shown:
+        kinds = [_count(shown[severity], severity.value) for severity in reversed(Severity) if shown[severity]]
+        text.append(f"{', '.join(kinds)} in {_count(jobs_with_findings, 'job')}. ")
+    else:
+        text.append("nothing found. ", style="green")
+        text.append(_best(report))
+    text.append(f"{outcomes[Status.CLEAR]} checks clear, {outcomes[Status.NOT_APPLICABLE]} not applicable")
+    if outcomes[Status.ERROR]:
+        text.append(f", {outcomes[Status.ERROR]} failed", style="red")
+    text.append(f", {hidden} more not shown (--all).\n" if hidden else ".\n")
+    return text
+
+
+def _best(report: Report) -> str:
+    tags = Counter(job.best.tag for job in report.jobs if job.best)
+    if not tags:
+        return ""
+    tag = tags.most_common(1)[0][0]
+    comparable = [(job.best.value, job.name, job.best) for job in report.jobs if job.best and job.best.tag == tag]
+    value, name, best = min(comparable, key=lambda entry: entry[:2])
+    return f"Best: {name}, {tag} {number(value)} at step {best.step:,}. "
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
