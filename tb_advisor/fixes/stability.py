@@ -1,2 +1,215 @@
-"""stub"""
-FIXES = ()
+"""What to try when a loss breaks, jumps, or does not move at all."""
+
+from __future__ import annotations
+
+from tb_advisor.fixes.fix import Fix
+from tb_advisor.message import Message
+
+FIXES = (
+    Fix(
+        id="lower-learning-rate",
+        title=Message("Lower the learning rate by a factor of 3 to 10"),
+        why=Message("Steps that are too long leave the region in which the gradient says anything about the loss."),
+        check=Message("The loss falls past the step at which it broke."),
+        code={
+            "keras": """model.compile(optimizer=keras.optimizers.Adam(learning_rate=1e-4), loss=loss)  # was 1e-3
+""",
+            "pytorch": """optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)  # was 1e-3
+""",
+            "huggingface": """args = TrainingArguments(..., learning_rate=1e-5)  # was 5e-5
+""",
+            "jax": """optimizer = optax.adam(1e-4)  # was 1e-3
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/optimizers/",
+            "pytorch": "https://pytorch.org/docs/stable/optim.html",
+        },
+    ),
+    Fix(
+        id="warm-up",
+        title=Message("Raise the learning rate slowly at the start"),
+        why=Message("Early gradients are large and point in all directions; a warm-up keeps the first steps short."),
+        check=Message("The loss falls without a jump during the first few percent of the run."),
+        code={
+            "keras": """schedule = keras.optimizers.schedules.CosineDecay(
+    initial_learning_rate=0.0, warmup_target=1e-3, warmup_steps=1000, decay_steps=total_steps,
+)
+model.compile(optimizer=keras.optimizers.Adam(schedule), loss=loss)
+""",
+            "pytorch": """warm_up = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.01, total_iters=1000)
+for batch in train:
+    train_step(batch)
+    warm_up.step()
+""",
+            "huggingface": """args = TrainingArguments(..., warmup_steps=1000)
+""",
+            "jax": """schedule = optax.warmup_cosine_decay_schedule(0.0, 1e-3, warmup_steps=1000, decay_steps=total_steps)
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/optimizers/learning_rate_schedules/cosine_decay/",
+            "pytorch": "https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LinearLR.html",
+        },
+    ),
+    Fix(
+        id="clip-gradients",
+        title=Message("Clip the gradient norm"),
+        why=Message("One bad batch then moves the weights no further than any other. The 90th percentile of the usual norm is a good ceiling."),
+        check=Message("Spikes become lower or vanish; the logged gradient norm stays at or below the ceiling."),
+        code={
+            "keras": """optimizer = keras.optimizers.Adam(learning_rate=1e-3, global_clipnorm=1.0)
+""",
+            "pytorch": """loss.backward()
+torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
+optimizer.step()
+""",
+            "lightning": """trainer = Trainer(gradient_clip_val=1.0)
+""",
+            "huggingface": """args = TrainingArguments(..., max_grad_norm=1.0)
+""",
+            "jax": """optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/optimizers/",
+            "pytorch": "https://pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
+        },
+    ),
+    Fix(
+        id="check-inputs",
+        title=Message("Assert that inputs and labels are finite and in range"),
+        why=Message("One row with NaN, or a label outside the classes, is enough to break every weight."),
+        check=Message("The assertion names the bad batch, or passes for a whole epoch."),
+        code={
+            "keras": """def checked(x, y):
+    tf.debugging.assert_all_finite(x, "input is not finite")
+    tf.debugging.assert_less(y, classes)
+    return x, y
+
+train = train.map(checked)
+""",
+            "pytorch": """for x, y in train:
+    assert torch.isfinite(x).all(), "input is not finite"
+    assert 0 <= y.min() and y.max() < classes, "label out of range"
+""",
+        },
+        urls={"keras": "https://www.tensorflow.org/api_docs/python/tf/debugging/assert_all_finite"},
+    ),
+    Fix(
+        id="stable-loss",
+        title=Message("Compute the loss from logits"),
+        why=Message("log(0) is -Inf: a softmax or sigmoid followed by a hand-written log breaks as soon as the model is sure."),
+        check=Message("The loss stays finite when training accuracy reaches 100%."),
+        code={
+            "keras": """model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))  # no softmax in the model
+""",
+            "pytorch": """loss = nn.functional.cross_entropy(logits, y)  # not nll_loss(log(softmax(logits)))
+""",
+            "jax": """loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/losses/probabilistic_losses/",
+            "pytorch": "https://pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",
+        },
+    ),
+    Fix(
+        id="terminate-on-nan",
+        title=Message("End the run at the first NaN"),
+        why=Message("Nothing after it can be used; the machine is free for the next try."),
+        check=Message("A broken run ends within one step of its first NaN."),
+        code={
+            "keras": """model.fit(train, callbacks=[keras.callbacks.TerminateOnNaN()])
+""",
+            "pytorch": """if not torch.isfinite(loss):
+    raise RuntimeError(f"loss is {loss.item()} at step {step}")
+""",
+            "lightning": """from lightning.pytorch.callbacks import EarlyStopping
+
+trainer = Trainer(callbacks=[EarlyStopping(monitor="train_loss", check_finite=True)])
+""",
+        },
+        urls={"keras": "https://keras.io/api/callbacks/terminate_on_nan/"},
+    ),
+    Fix(
+        id="find-first-nan",
+        title=Message("Find the operation that makes the first NaN"),
+        why=Message("Both tools stop at the operation itself, with its stack. They slow training down: use them for one short run."),
+        check=Message("The error names a line of the model or of the loss."),
+        code={
+            "keras": """tf.debugging.enable_check_numerics()
+""",
+            "pytorch": """torch.autograd.set_detect_anomaly(True)
+""",
+            "jax": """jax.config.update("jax_debug_nans", True)
+""",
+        },
+        urls={
+            "keras": "https://www.tensorflow.org/api_docs/python/tf/debugging/enable_check_numerics",
+            "pytorch": "https://pytorch.org/docs/stable/autograd.html",
+            "jax": "https://docs.jax.dev/en/latest/debugging/flags.html",
+        },
+    ),
+    Fix(
+        id="check-training-loop",
+        title=Message("Overfit one batch on purpose"),
+        why=Message("A model that cannot learn 32 examples has a broken loop: frozen weights, a detached loss, shuffled labels, no optimizer step."),
+        check=Message("Loss on the one batch goes to almost zero within a few hundred steps."),
+        code={
+            "keras": """x, y = next(iter(train))
+model.fit(x, y, epochs=300, verbose=0)
+print(model.evaluate(x, y), len(model.trainable_weights))
+""",
+            "pytorch": """x, y = next(iter(train))
+for step in range(300):
+    optimizer.zero_grad()
+    loss = loss_fn(model(x), y)
+    loss.backward()
+    optimizer.step()
+print(loss.item(), sum(p.grad is not None for p in model.parameters()))
+""",
+        },
+    ),
+    Fix(
+        id="tune-learning-rate",
+        title=Message("Try the learning rate a factor of 10 up and down"),
+        why=Message("Too small a rate does not move the loss, too large a one throws away every step; both look flat."),
+        check=Message("One of the three runs falls within the first tenth of the steps."),
+        code={
+            "keras": """for rate in (1e-4, 1e-3, 1e-2):
+    model = make_model()
+    model.compile(optimizer=keras.optimizers.Adam(rate), loss=loss)
+    model.fit(train, epochs=3, callbacks=[keras.callbacks.TensorBoard(f"logs/lr{rate}")])
+""",
+            "pytorch": """for rate in (1e-4, 1e-3, 1e-2):
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    train_some_steps(model, optimizer, SummaryWriter(f"logs/lr{rate}"))
+""",
+        },
+    ),
+    Fix(
+        id="better-initialization",
+        title=Message("Use He or Glorot initialization and normalise the inputs"),
+        why=Message("Weights of the wrong scale, or inputs in the hundreds, leave the activations where gradients vanish."),
+        check=Message("Activations of every layer have a spread near one at the first step."),
+        code={
+            "keras": """normalize = layers.Normalization()
+normalize.adapt(x_train)
+model = keras.Sequential([normalize, layers.Dense(64, activation="relu", kernel_initializer="he_normal"), layers.Dense(classes)])
+""",
+            "pytorch": """def init(module):
+    if isinstance(module, nn.Linear):
+        nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+        nn.init.zeros_(module.bias)
+
+model.apply(init)
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/layers/initializers/",
+            "pytorch": "https://pytorch.org/docs/stable/nn.init.html",
+        },
+    ),
+)
