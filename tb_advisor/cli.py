@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from shutil import get_terminal_size
+from textwrap import indent
 
 import click
 
@@ -92,9 +93,12 @@ def explain(rule_id: str) -> None:
         click.echo("\nThresholds\n")
         for name, default in rule.thresholds.items():
             click.echo(f"  {name} = {default}")
-    click.echo("\nWhat to try\n")
+    click.echo("\nWhat to try")
     for number, identifier in enumerate(rule.fixes, 1):
-        click.echo(f"  {number}. {fix(identifier).title}")
+        entry = fix(identifier)
+        click.echo(f"\n  {number}. {entry.title}\n     {entry.why}")
+        for framework, code in entry.code.items():
+            click.echo(f"\n     {framework}\n{indent(code.rstrip(), ' ' * 7)}")
 
 
 def _diagnose_with_progress(logdir: Path, rules: tuple[Rule, ...]) -> Report:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tb_advisor.diagnosis import Diagnosis, Outcome, Severity, Status
-from tb_advisor.fixes import fix, in_order_for
+from tb_advisor.fixes import fix
 from tb_advisor.message import number
 from tb_advisor.report import JobSummary, Report
 from tb_advisor.rules import all_rules
@@ -33,7 +33,7 @@ def render_text(report: Report, *, color: bool = False, width: int = 100, everyt
     for name in sorted(found, key=lambda job: (-max(d.severity.rank for _, d in found[job]), job)):
         console.print(Text(name, style="bold"), _about(jobs.get(name)))
         for outcome, diagnosis in sorted(found[name], key=lambda pair: -pair[1].severity.rank):
-            _print_diagnosis(console, outcome, diagnosis, jobs.get(name))
+            _print_diagnosis(console, outcome, diagnosis)
         console.print()
     for note in report.notes:
         where = f"{note.run}: " if note.run else ""
@@ -44,7 +44,7 @@ def render_text(report: Report, *, color: bool = False, width: int = 100, everyt
     console.print(_tally(report, len(found)))
     stream = console.file
     assert isinstance(stream, io.StringIO)
-    return stream.getvalue()
+    return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
 
 
 def _about(job: JobSummary | None) -> Text:
@@ -57,7 +57,7 @@ def _about(job: JobSummary | None) -> Text:
     return Text(", ".join(parts), style="dim")
 
 
-def _print_diagnosis(console: Console, outcome: Outcome, diagnosis: Diagnosis, job: JobSummary | None) -> None:
+def _print_diagnosis(console: Console, outcome: Outcome, diagnosis: Diagnosis) -> None:
     glyph, style = _GLYPH[diagnosis.severity]
     head = Text(f"{glyph} ", style=style)
     head.append(diagnosis.summary, style="none")
@@ -71,11 +71,6 @@ def _print_diagnosis(console: Console, outcome: Outcome, diagnosis: Diagnosis, j
         line = Text(f"{label:<5}", style="dim")
         line.append(text, style="none")
         console.print(Padding(line, (0, 0, 0, 4)))
-    if fixes and job is not None:
-        code = fix(fixes[0]).code
-        framework = next(iter(in_order_for(job.writer, code)), None)
-        if framework is not None:
-            console.print(Padding(Text(code[framework].rstrip(), style="cyan"), (0, 0, 0, 9)))
 
 
 def _tally(report: Report, jobs_with_findings: int) -> Text:
@@ -94,7 +89,9 @@ def _tally(report: Report, jobs_with_findings: int) -> Text:
     text.append(f"{outcomes[Status.CLEAR]} checks clear, {outcomes[Status.NOT_APPLICABLE]} not applicable")
     if outcomes[Status.ERROR]:
         text.append(f", {outcomes[Status.ERROR]} failed", style="red")
-    text.append(f", {hidden} more not shown (--all).\n" if hidden else ".\n")
+    text.append(f", {hidden} more not shown (--all)." if hidden else ".")
+    if shown:
+        text.append("\ntb-advisor explain RULE says how it was found and shows the code of each fix.", style="dim")
     return text
 
 

@@ -52,9 +52,9 @@ def loss_divergence(
         raise Missing("{tag} has {count} finite points; {needed} are needed", tag=train_loss.tag, count=len(loss), needed=min_points)
     smoothed = loss.smoothed()
     best_at = int(smoothed.argmin())
-    start, best, end = max(loss.start, float(smoothed[0])), float(smoothed[best_at]), loss.end
-    if best <= 0:
-        raise Missing("{tag} takes values at or below zero, so that its rise has no scale", tag=loss.tag)
+    start, best, end = loss.start, float(smoothed[best_at]), loss.end
+    if best < 0 or start <= 0:
+        raise Missing("{tag} takes values below zero, so that its rise has no scale", tag=loss.tag)
     best_step = int(loss.steps[best_at])
     over_start = end >= min_rise_over_start * start
     over_best = end >= min_rise_over_best * best and end - best >= min_progress_lost * (start - best)
@@ -73,5 +73,5 @@ def loss_divergence(
         onset_step=onset,
         last_step=last,
         impact=Impact("time", Message("{share:%} of the run ({seconds:duration}) came after the turn.", share=share, seconds=seconds), share),
-        exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(onset, last, Message("diverged, ×{factor}", factor=end / best)),)),),
+        exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(onset, last, Message("diverged, {best} → {end}", best=best, end=end)),)),),
     )

@@ -8,9 +8,10 @@ sample of the points and clips outliers, so that a short spike is often not in i
 
 ## How it is found
 
-The local level of each point is the median of the `window` (15) points around it. A spike is at least `min_ratio`
+The local level of each point is the median of the `window` (15) points around it, or of the points just before it
+where that is lower. A spike is at least `min_ratio`
 (1.5) times that level, at least `min_deviations` (12) times the scaled median absolute residual above it, and rises
-by at least `min_progress` (20%) of the way that the loss fell in the whole run: the last keeps single outlier batches
+by at least `min_progress` (30%) of the way that the loss fell in the whole run: the last keeps single outlier batches
 at convergence silent. It must be back at half its height within 12 points or `max_recovery` (8%) of the run. The
 first `skip_share` (2%) of the run, where the loss falls steeply, is left out, and more spikes than `max_share` (2%)
 of the points are noise.
@@ -26,11 +27,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Mark, SeriesExhibit, Severity
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
-from tb_advisor.series import Series, rolling_median
+from tb_advisor.series import Floats, Series, rolling_median
 
 
 @rule(category="stability", fixes=("clip-gradients", "check-inputs", "lower-learning-rate", "warm-up"))
@@ -40,7 +42,7 @@ def loss_spikes(
     window: int = 15,
     min_ratio: float = 1.5,
     min_deviations: float = 12.0,
-    min_progress: float = 0.2,
+    min_progress: float = 0.3,
     max_recovery: float = 0.08,
     skip_share: float = 0.02,
     max_share: float = 0.02,
@@ -50,7 +52,7 @@ def loss_spikes(
     loss = train_loss.finite
     if len(loss) < min_points:
         raise Missing("{tag} has {count} finite points; {needed} are needed", tag=train_loss.tag, count=len(loss), needed=min_points)
-    level = rolling_median(loss.values, window)
+    level = _level(loss.values, window)
     residual = loss.values - level
     spread = 1.4826 * float(np.median(np.abs(residual)))
     progress = loss.start - float(loss.smoothed().min())
@@ -67,19 +69,10 @@ def loss_spikes(
         return
     highest = max(spikes, key=lambda index: float(residual[index]))
     steps = tuple(int(loss.steps[index]) for index in spikes)
-    one = "Training loss jumped from {level} to {height} at step {step} and came back."
-    several = "Training loss jumped {count} times and came back each time, highest from {level} to {height} at step {step}."
     yield Diagnosis(
-        Message(
-            one if len(spikes) == 1 else several,
-            count=len(spikes),
-            step=int(loss.steps[highest]),
-            level=float(level[highest]),
-            height=float(loss.values[highest]),
-            steps=steps,
-        ),
+        _message(loss, level, highest, steps),
         severity=Severity.WARNING,
-        confidence=Confidence.HIGH if float(residual[highest]) >= 0.3 * progress else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if float(residual[highest]) >= 0.5 * progress else Confidence.MEDIUM,
         onset_step=steps[0],
         last_step=steps[-1],
         exhibits=(
@@ -91,7 +84,32 @@ def loss_spikes(
     )
 
 
-def _peaks(high: np.ndarray, values: np.ndarray, gap: int) -> Iterator[int]:  # type: ignore[type-arg]
+def _level(values: Floats, window: int) -> Floats:
+    """The median of the points around each point or of those just before it, whichever is lower: a slow recovery lifts the former."""
+    around = rolling_median(values, window)
+    behind = window // 2 + 1
+    return np.minimum(around, np.concatenate([around[:behind], around[:-behind]]))
+
+
+def _message(loss: Series, level: Floats, highest: int, steps: tuple[int, ...]) -> Message:
+    before, height = _before(level, highest), float(loss.values[highest])
+    back = np.flatnonzero(loss.values[highest:] <= before + 0.1 * (height - before))
+    jumped = "Training loss jumped from {before} to {height} at step {step}"
+    if len(steps) > 1:
+        jumped = "Training loss jumped {count} times, highest from {before} to {height} at step {step}"
+    came_back = "; {recovery} steps later it was back." if len(back) else "; it has not come back to its level since."
+    return Message(
+        jumped + came_back,
+        count=len(steps),
+        step=int(loss.steps[highest]),
+        before=before,
+        height=height,
+        recovery=int(loss.steps[highest + back[0]] - loss.steps[highest]) if len(back) else None,
+        steps=steps,
+    )
+
+
+def _peaks(high: NDArray[np.bool_], values: Floats, gap: int) -> Iterator[int]:
     """The highest point of each group of high points; points up to `gap` apart are one group."""
     indices = np.flatnonzero(high)
     if len(indices):
@@ -99,7 +117,11 @@ def _peaks(high: np.ndarray, values: np.ndarray, gap: int) -> Iterator[int]:  # 
             yield int(group[values[group].argmax()])
 
 
-def _recovers(values: np.ndarray, level: np.ndarray, peak: int, longest: int) -> bool:  # type: ignore[type-arg]
-    before = float(level[max(0, peak - 2)])
+def _recovers(values: Floats, level: Floats, peak: int, longest: int) -> bool:
+    before = _before(level, peak)
     after = values[peak + 1 : peak + 1 + longest]
     return bool(len(after) and (after <= before + 0.5 * (values[peak] - before)).any())
+
+
+def _before(level: Floats, peak: int) -> float:
+    return float(level[max(0, peak - 2)])

@@ -28,7 +28,7 @@ import numpy as np
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
 from tb_advisor.message import Message, number
 from tb_advisor.rule import rule
-from tb_advisor.series import Series
+from tb_advisor.series import Floats, Series
 
 
 @rule(
@@ -71,7 +71,7 @@ def _first_bad(series: Series) -> int:
     return int(np.flatnonzero(~np.isfinite(series.values))[0])
 
 
-def _message(tag: str, kind: str, onset: int, count: int, recovered: bool, before: np.ndarray) -> Message:  # type: ignore[type-arg]
+def _message(tag: str, kind: str, onset: int, count: int, recovered: bool, before: Floats) -> Message:
     if recovered:
         return Message(
             "{tag} was {kind} at step {onset} and in {count} points in all; it became finite again.", tag=tag, kind=kind, onset=onset, count=count

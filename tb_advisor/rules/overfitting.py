@@ -9,7 +9,7 @@ model worse on new data; the last checkpoint is not the one to keep.
 
 The lowest validation loss must come before `latest_best` (80%) of the run, and the median of the last three
 evaluations must lie at least `min_rise` (15%) above it: one bad evaluation is noise, three are not. The rise must
-also be larger than `min_noise_ratio` (3) times the evaluation's own jitter, and larger than `min_rise_of_start` (5%)
+also be larger than `min_noise_ratio` (2) times the evaluation's own jitter, and larger than `min_rise_of_start` (5%)
 of the first validation loss (of 1 where that is higher), so that a converged loss near zero, where 0.011 to 0.03 is
 "×2.7", stays silent. Meanwhile the training loss must have fallen to `max_train` (90%) of its value at that point, or
 be below 5% of its start: else the job diverges, and that is another diagnosis. Training and validation are matched by
@@ -31,7 +31,7 @@ import numpy as np
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
-from tb_advisor.series import Series
+from tb_advisor.series import Floats, Series
 
 
 @rule(
@@ -45,7 +45,7 @@ def overfitting(
     *,
     min_rise: float = 0.15,
     min_rise_of_start: float = 0.05,
-    min_noise_ratio: float = 3.0,
+    min_noise_ratio: float = 2.0,
     max_train: float = 0.9,
     latest_best: float = 0.8,
     min_evaluations: int = 5,
@@ -90,7 +90,7 @@ def overfitting(
     )
 
 
-def _smoothed_at(train: Series, val: Series) -> np.ndarray:  # type: ignore[type-arg]
+def _smoothed_at(train: Series, val: Series) -> Floats:
     """The training loss at each evaluation: smoothed over a few points where it is logged more often than the validation loss."""
     if len(train) <= 2 * len(val):
         return train.at(val)
