@@ -15,6 +15,8 @@ from tb_advisor.message import number
 from tb_advisor.report import JobSummary, Report
 from tb_advisor.rules import all_rules
 
+NOTHING_TO_READ = "neither a run nor a capture in {logdir} (looked for files named *tfevents*, *.xplane.pb, *.pt.trace.json)"
+
 _GLYPH = {
     Severity.ERROR: ("▲", "bold red"),
     Severity.WARNING: ("■", "yellow"),
@@ -24,6 +26,8 @@ _GLYPH = {
 
 def render_text(report: Report, *, color: bool = False, width: int = 100, everything: bool = False) -> str:
     """The report as text, worst job first. Shown diagnoses only, unless `everything` is set; the rest is counted."""
+    if not report.jobs:
+        return "".join(f"{note.text}\n" for note in report.notes) or f"{NOTHING_TO_READ.format(logdir=report.logdir)}\n"
     console = Console(file=io.StringIO(), force_terminal=color, no_color=not color, width=width, highlight=False, legacy_windows=False)
     jobs = {job.name: job for job in report.jobs}
     found: dict[str, list[tuple[Outcome, Diagnosis]]] = {}

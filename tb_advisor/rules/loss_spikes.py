@@ -97,14 +97,14 @@ def _message(loss: Series, level: Floats, highest: int, steps: tuple[int, ...]) 
     jumped = "Training loss jumped from {before} to {height} at step {step}"
     if len(steps) > 1:
         jumped = "Training loss jumped {count} times, highest from {before} to {height} at step {step}"
-    came_back = "; {recovery} steps later it was back." if len(back) else "; it has not come back to its level since."
+    came_back = "; it was back by step {recovered}." if len(back) else "; it has not come back to its level since."
     return Message(
         jumped + came_back,
         count=len(steps),
         step=int(loss.steps[highest]),
         before=before,
         height=height,
-        recovery=int(loss.steps[highest + back[0]] - loss.steps[highest]) if len(back) else None,
+        recovered=int(loss.steps[highest + back[0]]) if len(back) else None,
         steps=steps,
     )
 
