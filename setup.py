@@ -58,16 +58,15 @@ def npm_and_path() -> tuple[list[str], str]:
 def build_frontend() -> None:
     """Write tb_advisor/static from frontend/, unless it is there and fresh.
 
-    Works in a copy, so that the developer's node_modules stay as they are and a failed build leaves nothing behind. A failure is a SystemExit:
-    in editable installs setuptools turns any Exception of build_py into a warning.
+    Works in a copy, so that the developer's node_modules stay as they are and a failed build leaves nothing behind.
+    A failure is a SystemExit: in editable installs setuptools turns any Exception of build_py into a warning.
     """
     if bundle_is_fresh():
         return
     if not (FRONTEND / "package.json").is_file():
         raise SystemExit(f"tb_advisor: there is neither a bundle ({BUNDLE}) nor its sources ({FRONTEND})")
-    if not (FRONTEND / "build.js").is_file():  # INTERIM
-        return
     npm, path = npm_and_path()
+    print(f"tb_advisor: building the tab from {FRONTEND}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tb_advisor-frontend-") as scratch:
         copy = Path(scratch, FRONTEND.name)
         built = Path(scratch, *STATIC.relative_to(ROOT).parts)

@@ -1,0 +1,171 @@
+"""The trainings of the demo: real Keras models on scikit-learn's bundled data, each healthy or with one real fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import psutil
+import tensorflow as tf
+from keras import layers
+from scipy import ndimage
+from sklearn import datasets
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def healthy(logs: Path) -> None:
+    """A digit classifier with dropout, stopped while it still improves a little."""
+    x, x_val, y, y_val = digits()
+    model = classifier(64, layers.Dense(64, "relu"), layers.Dropout(0.2), layers.Dense(10, "softmax"), rate=1e-3)
+    model.fit(x, y, batch_size=32, epochs=12, validation_data=(x_val, y_val), callbacks=[log(logs, histogram_freq=1)], verbose=0)
+
+
+def healthy_noisy(logs: Path) -> None:
+    """A regression whose batches are small, so that the batch loss jumps about while the model learns."""
+    x, x_val, y, y_val = diabetes(validation=0.25)
+    model = regressor(x.shape[1], layers.Dense(16, "tanh"), layers.Dense(1), optimizer=keras.optimizers.SGD(3e-3))
+    model.fit(x, y, batch_size=8, epochs=14, validation_data=(x_val, y_val), callbacks=[log(logs, update_freq=1)], verbose=0)
+
+
+def diverging(logs: Path) -> None:
+    """A schedule that should lower the learning rate after eight epochs, and raises it a thousandfold."""
+    x, x_val, y, y_val = digits()
+    model = classifier(64, layers.Dense(64, "relu"), layers.Dense(10, "softmax"), rate=1e-3)
+    schedule = keras.callbacks.LearningRateScheduler(lambda epoch, rate: 1e-3 if epoch < 8 else 1.0)
+    model.fit(x, y, batch_size=32, epochs=14, validation_data=(x_val, y_val), callbacks=[schedule, log(logs)], verbose=0)
+
+
+def nan(logs: Path) -> None:
+    """A cross-entropy without a floor under the logarithm: NaN as soon as the model is sure of one answer."""
+    x, x_val, y, y_val = breast_cancer()
+
+    def cross_entropy(truth: tf.Tensor, predicted: tf.Tensor) -> tf.Tensor:
+        return -tf.reduce_mean(truth * tf.math.log(predicted) + (1 - truth) * tf.math.log(1 - predicted))
+
+    model = keras.Sequential([keras.Input((x.shape[1],)), layers.Dense(32, "relu"), layers.Dense(1, "sigmoid")])
+    model.compile(keras.optimizers.Adam(1.2e-2), cross_entropy)
+    model.fit(x, y, batch_size=32, epochs=14, validation_data=(x_val, y_val), callbacks=[log(logs, histogram_freq=1)], verbose=0)
+
+
+def overfitting(logs: Path) -> None:
+    """A large network on 60 patients: it learns them by heart."""
+    x, x_val, y, y_val = diabetes(validation=0.5)
+    x, y = x[:60], y[:60]
+    stack = (layers.Dense(256, "relu"), layers.Dense(256, "relu"), layers.Dense(1))
+    model = regressor(x.shape[1], *stack, optimizer=keras.optimizers.Adam(1e-3))
+    model.fit(x, y, batch_size=20, epochs=60, validation_data=(x_val, y_val), callbacks=[log(logs, histogram_freq=1)], verbose=0)
+
+
+def input_bound(logs: Path) -> None:
+    """Images turned in Python, one at a time, while the model waits: no parallel calls, no prefetch."""
+    x, x_val, y, y_val = digits()
+    shape = (64, 64, 1)
+
+    def turned(image: np.ndarray, seed: np.ndarray) -> np.ndarray:
+        angle = np.random.default_rng(int(seed)).uniform(-10, 10)
+        return ndimage.rotate(ndimage.zoom(image.reshape(8, 8), 8), angle, reshape=False).astype(np.float32)[..., None]
+
+    def enlarge(image: tf.Tensor, label: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return tf.ensure_shape(tf.numpy_function(turned, [image, seed], tf.float32), shape), label
+
+    def batches(images: np.ndarray, labels: np.ndarray) -> tf.data.Dataset:
+        return tf.data.Dataset.from_tensor_slices((images, labels, np.arange(len(labels)))).map(enlarge).batch(32)
+
+    model = keras.Sequential(
+        [keras.Input(shape), layers.Conv2D(8, 3, strides=4, activation="relu"), layers.Flatten(), layers.Dense(10, "softmax")]
+    )
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    capture = log(logs, profile_batch=(5, 20))
+    model.fit(batches(x, y), shuffle=False, epochs=3, validation_data=batches(x_val, y_val), callbacks=[capture], verbose=0)
+
+
+def memory_spike(logs: Path) -> None:
+    """One step compares every digit with every other at once: 900 MB that no other step needs."""
+    x, x_val, y, y_val = digits()
+    model = classifier(64, layers.Dense(64, "relu"), layers.Dropout(0.2), layers.Dense(10, "softmax"), rate=1e-3)
+    memory = LogMemory(logs / "train", x, spike_at=250)
+    model.fit(x, y, batch_size=32, epochs=10, validation_data=(x_val, y_val), callbacks=[memory, log(logs)], verbose=0)
+
+
+def no_validation(logs: Path) -> None:
+    """A wine classifier that is never evaluated on data it has not seen."""
+    x, y = datasets.load_wine(return_X_y=True)
+    x = StandardScaler().fit_transform(x)
+    model = classifier(x.shape[1], layers.Dense(32, "relu"), layers.Dense(3, "softmax"), rate=1e-3)
+    model.fit(x, y, batch_size=16, epochs=14, callbacks=[log(logs)], verbose=0)
+
+
+# The memory job comes first: its spike stands out from a process that has not grown yet.
+JOBS: dict[str, Callable[[Path], None]] = {
+    "memory-spike": memory_spike,
+    "healthy": healthy,
+    "healthy-noisy": healthy_noisy,
+    "diverging": diverging,
+    "nan": nan,
+    "overfitting": overfitting,
+    "input-bound": input_bound,
+    "no-validation": no_validation,
+}
+
+
+class LogMemory(keras.callbacks.Callback):
+    """Logs the resident memory of this process at every step, and takes a lot of it at one."""
+
+    def __init__(self, directory: Path, samples: np.ndarray, *, spike_at: int) -> None:
+        super().__init__()
+        self._writer = tf.summary.create_file_writer(str(directory), filename_suffix=".memory")
+        self._process = psutil.Process()
+        self._samples = samples.astype(np.float64)
+        self._spike_at = spike_at
+        self._step = 0
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
+        differences = self._samples[:, None] - self._samples[None] if self._step == self._spike_at else None
+        with self._writer.as_default():
+            tf.summary.scalar("memory/rss_bytes", self._process.memory_info().rss, step=self._step)
+        del differences
+        self._step += 1
+
+    def on_train_end(self, logs: dict[str, float] | None = None) -> None:
+        self._writer.close()
+
+
+def log(logs: Path, *, profile_batch: int | tuple[int, int] = 0, **options: int) -> keras.callbacks.TensorBoard:
+    """The callback that everyone uses, without the graph."""
+    return keras.callbacks.TensorBoard(logs, write_graph=False, profile_batch=profile_batch, **options)
+
+
+def classifier(inputs: int, *stack: layers.Layer, rate: float) -> keras.Model:
+    model = keras.Sequential([keras.Input((inputs,)), *stack])
+    model.compile(keras.optimizers.Adam(rate), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def regressor(inputs: int, *stack: layers.Layer, optimizer: keras.optimizers.Optimizer) -> keras.Model:
+    model = keras.Sequential([keras.Input((inputs,)), *stack])
+    model.compile(optimizer, "mse")
+    return model
+
+
+def digits() -> Split:
+    """1,347 training and 450 validation images of 8 × 8 pixels in one row."""
+    x, y = datasets.load_digits(return_X_y=True)
+    return train_test_split((x / 16.0).astype(np.float32), y, test_size=450, random_state=0, stratify=y)
+
+
+def breast_cancer() -> Split:
+    x, y = datasets.load_breast_cancer(return_X_y=True)
+    x = StandardScaler().fit_transform(x).astype(np.float32)
+    return train_test_split(x, y.reshape(-1, 1).astype(np.float32), test_size=0.3, random_state=0)
+
+
+def diabetes(*, validation: float) -> Split:
+    """Ten standardized features; the progression of the disease in hundreds."""
+    x, y = datasets.load_diabetes(return_X_y=True)
+    x = StandardScaler().fit_transform(x).astype(np.float32)
+    return train_test_split(x, (y / 100.0).astype(np.float32), test_size=validation, random_state=0)
