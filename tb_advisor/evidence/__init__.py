@@ -30,6 +30,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         run_state.task,
         run_state.writer,
         trace_steps.traces,
+        trace_steps.marked_steps,
         trace_steps.step_times,
     )
     return {function.__name__: function for function in functions}

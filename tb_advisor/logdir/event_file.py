@@ -93,22 +93,20 @@ def read_event_file(path: Path, plugins: dict[str, str] | None = None) -> EventF
     return result
 
 
-def first_scalar_tag(path: Path, limit: int = 1 << 16) -> str | None:
-    """The tag of the first scalar within the first `limit` bytes of the file, or None. Never raises."""
+def scalar_tags_at_start(path: Path, limit: int = 1 << 16) -> frozenset[str]:
+    """The scalar tags within the first `limit` bytes of the file. Never raises."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event
 
+    result = EventFile(path)
     try:
         with path.open("rb") as stream:
             head = stream.read(limit)
-        result = EventFile(path)
         for payload in read_records(head, Records()):
             _add_event(result, Event.FromString(payload), {})
-            if result.scalars:
-                return next(iter(result.scalars))
     except (OSError, DecodeError):
         pass
-    return None
+    return frozenset(result.scalars)
 
 
 def _add_event(result: EventFile, event: Event, plugins: dict[str, str]) -> None:

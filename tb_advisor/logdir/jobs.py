@@ -27,7 +27,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from tb_advisor.logdir.captures import Capture, find_captures
-from tb_advisor.logdir.event_file import Column, EventFile, first_scalar_tag, read_event_file
+from tb_advisor.logdir.event_file import Column, EventFile, read_event_file, scalar_tags_at_start
 from tb_advisor.message import Message
 from tb_advisor.series import Series
 
@@ -290,8 +290,8 @@ def _is_part_of_parent(name: str, parent: str, runs: Mapping[str, RunFiles]) -> 
 
 def _is_add_scalars_run(base: str, run: RunFiles) -> bool:
     """Whether `SummaryWriter.add_scalars(tag, {key: …})` made this run: its directory is ``<tag>_<key>`` with ``/`` as ``_``."""
-    tag = first_scalar_tag(run.files[0])
-    return tag is not None and base.startswith(tag.replace("/", "_") + "_")
+    tags = scalar_tags_at_start(run.files[0])
+    return len(tags) == 1 and base.startswith(next(iter(tags)).replace("/", "_") + "_")
 
 
 def _first_wall_time(file: EventFile) -> tuple[float, str]:

@@ -64,7 +64,7 @@ def loss_spikes(
     )
     high[: max(3, round(skip_share * len(loss)))] = False
     longest = max(12, round(max_recovery * len(loss)))
-    spikes = [peak for peak in _peaks(high, loss.values, window) if _recovers(loss.values, level, peak, longest)]
+    spikes = [peak for peak in _peaks(high, loss.values) if _recovers(loss.values, level, peak, longest)]
     if not spikes or len(spikes) > max(6, max_share * len(loss)):
         return
     highest = max(spikes, key=lambda index: float(residual[index]))
@@ -109,7 +109,7 @@ def _message(loss: Series, level: Floats, highest: int, steps: tuple[int, ...]) 
     )
 
 
-def _peaks(high: NDArray[np.bool_], values: Floats, gap: int) -> Iterator[int]:
+def _peaks(high: NDArray[np.bool_], values: Floats, gap: int = 3) -> Iterator[int]:
     """The highest point of each group of high points; points up to `gap` apart are one group."""
     indices = np.flatnonzero(high)
     if len(indices):

@@ -1,0 +1,75 @@
+import pytest
+
+from tb_advisor.evidence import Evidence
+from tb_advisor.logdir.jobs import Job, Run
+from tb_advisor.message import Missing
+from tests.builders import series
+
+
+def evidence(*curves, name="exp"):
+    runs = {}
+    for curve in curves:
+        runs.setdefault(curve.run, {})[curve.tag] = curve
+    return Evidence(Job(name, {run: Run(run, scalars, {}, "", (), 0, ()) for run, scalars in runs.items()}))
+
+
+def curve(run, tag, n=10, step=1):
+    return series([1.0] * n, step=step, run=run, tag=tag)
+
+
+@pytest.mark.parametrize(
+    ("curves", "train", "val"),
+    [
+        # Keras writes the validation loss twice, on different axes
+        (
+            [
+                curve("exp/train", "epoch_loss"),
+                curve("exp/train", "batch_loss", 900),
+                curve("exp/validation", "epoch_loss"),
+                curve("exp/validation", "evaluation_loss_vs_iterations", 10, 90),
+            ],
+            ("exp/train", "epoch_loss"),
+            ("exp/validation", "epoch_loss"),
+        ),
+        # Lightning
+        ([curve("exp", "train_loss_step", 100), curve("exp", "train_loss_epoch", 10, 10), curve("exp", "val_loss", 10, 10)], ("exp", "train_loss_step"), ("exp", "val_loss")),
+        # Hugging Face adds a run average as a last single point
+        ([curve("exp", "train/loss"), curve("exp", "train/train_loss", 1), curve("exp", "eval/loss", 4, 2)], ("exp", "train/loss"), ("exp", "eval/loss")),
+        # parts beside the total
+        ([curve("exp", "Loss/box_loss"), curve("exp", "Loss/total_loss"), curve("exp/eval", "Loss/total_loss")], ("exp", "Loss/total_loss"), ("exp/eval", "Loss/total_loss")),
+        # parts only: the validation loss is that of the same part
+        (
+            [curve("exp", "train/box_loss"), curve("exp", "train/cls_loss"), curve("exp", "val/cls_loss"), curve("exp", "val/box_loss")],
+            ("exp", "train/box_loss"),
+            ("exp", "val/box_loss"),
+        ),
+        # validation before test
+        ([curve("exp", "loss"), curve("exp", "test_loss"), curve("exp", "val_loss")], ("exp", "loss"), ("exp", "val_loss")),
+    ],
+)
+def test_the_pair_that_a_practitioner_would_compare(curves, train, val):
+    found = evidence(*curves)
+    assert [(s.run, s.tag) for s in (found["train_loss"], found["val_loss"])] == [train, val]
+
+
+def test_missing_losses_say_what_was_looked_for():
+    with pytest.raises(Missing, match=r"val_loss \(looked for epoch_loss in a run validation/, val/loss"):
+        evidence(curve("exp", "loss"))["val_loss"]
+
+
+def test_losses_of_reinforcement_learning_are_not_judged_by_their_level():
+    with pytest.raises(Missing, match="reinforcement learning"):
+        evidence(curve("exp", "train/loss"), curve("exp", "rollout/ep_rew_mean"))["train_loss"]
+
+
+def test_all_losses_are_there_for_the_search_for_nan():
+    found = evidence(curve("exp", "train/value_loss"), curve("exp", "rollout/ep_rew_mean"))["losses"]
+    assert [s.tag for s in found] == ["train/value_loss"]
+
+
+def test_evidence_is_derived_once_and_its_absence_remembered():
+    found = evidence(curve("exp", "loss"))
+    assert found["roles"] is found["roles"]
+    for _ in range(2):
+        with pytest.raises(Missing):
+            found["val_loss"]

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+
+from tb_advisor.logdir.event_file import read_event_file, scalar_of, scalar_tags_at_start
+from tests.builders import event_file, scalar_event, tensor_event, write_events
+
+FLOAT, DOUBLE, INT32, UINT8, INT64, BOOL, HALF, BFLOAT16, STRING = 1, 2, 3, 4, 9, 10, 19, 14, 7
+
+
+@pytest.mark.parametrize(
+    ("tensor", "value"),
+    [
+        (TensorProto(dtype=FLOAT, float_val=[0.5]), 0.5),
+        (TensorProto(dtype=FLOAT, tensor_content=np.float32(0.5).tobytes()), 0.5),
+        (TensorProto(dtype=DOUBLE, double_val=[1e-300]), 1e-300),
+        (TensorProto(dtype=DOUBLE, tensor_content=np.float64(0.1).tobytes()), 0.1),
+        (TensorProto(dtype=HALF, half_val=[int(np.float16(1.5).view(np.uint16))]), 1.5),
+        (TensorProto(dtype=HALF, tensor_content=np.float16(1.5).tobytes()), 1.5),
+        (TensorProto(dtype=BFLOAT16, half_val=[0x3FC0]), 1.5),
+        (TensorProto(dtype=BFLOAT16, tensor_content=b"\xc0\x3f"), 1.5),
+        (TensorProto(dtype=INT32, int_val=[-7]), -7),
+        (TensorProto(dtype=UINT8, tensor_content=b"\xff"), 255),
+        (TensorProto(dtype=INT64, int64_val=[2**40]), 2**40),
+        (TensorProto(dtype=BOOL, bool_val=[True]), 1),
+        (TensorProto(dtype=FLOAT), 0.0),
+        (TensorProto(dtype=STRING, string_val=[b"text"]), None),
+        (TensorProto(dtype=FLOAT, tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=2)]), float_val=[1, 2]), None),
+    ],
+)
+def test_scalar_tensors_of_every_type(tensor, value):
+    assert scalar_of(tensor) == value
+
+
+def test_all_points_of_both_kinds_of_scalars(tmp_path):
+    tensor = TensorProto(dtype=FLOAT, float_val=[0.25])
+    bare = tensor_event("epoch_loss", 1, tensor)
+    bare.summary.value[0].ClearField("metadata")  # only the first event of a tag has metadata
+    path = write_events(tmp_path, [scalar_event("loss", 0, 1.0), tensor_event("epoch_loss", 0, tensor), bare, scalar_event("loss", 1, 0.5)])
+    read = read_event_file(path)
+    assert list(read.scalars["loss"].values) == [1.0, 0.5]
+    assert list(read.scalars["epoch_loss"].steps) == [0, 1]
+
+
+def test_other_kinds_are_named_and_their_points_left_alone(tmp_path):
+    histogram = Summary.Value(tag="weights", histo=HistogramProto(min=0, max=1))
+    events = [
+        Event(step=1, summary=Summary(value=[histogram])),
+        Event(graph_def=b"graph"),
+        Event(session_log=SessionLog(status=SessionLog.START)),
+        tensor_event("note", 0, TensorProto(dtype=STRING, string_val=[b"x"]), "text"),
+    ]
+    read = read_event_file(write_events(tmp_path, events))
+    assert read.tags == {"weights": "histograms", "": "graphs", "note": "text"}
+    assert read.session_starts == 1
+    assert read.scalars == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (b"", "events.out.tfevents.1 is empty"),
+        (b"fileFormatVersion: 2\n" * 8, "events.out.tfevents.1 is not an event file (168 B without one record)"),
+    ],
+)
+def test_empty_and_foreign_files_give_a_note(tmp_path, content, note):
+    path = tmp_path / "events.out.tfevents.1"
+    path.write_bytes(content)
+    assert [str(n) for n in read_event_file(path).notes] == [note]
+
+
+def test_damage_is_noted_with_its_offset_and_nothing_else_is_lost(tmp_path):
+    path = event_file(tmp_path, {"loss": [3.0, 2.0, 1.0]})
+    data = bytearray(path.read_bytes())
+    data[-60] ^= 1  # in the second of three points
+    path.write_bytes(bytes(data) + b"\x18\0\0")
+    read = read_event_file(path)
+    assert list(read.scalars["loss"].values) == [3.0, 1.0]
+    assert ["damaged at byte" in str(note) for note in read.notes] == [True, False]
+    assert str(read.notes[1]).endswith(f"ends in an unfinished record at byte {len(data):,} (3 B)")
+
+
+def test_a_peek_names_the_scalar_tags(tmp_path):
+    assert scalar_tags_at_start(event_file(tmp_path, {"loss/train": [1.0], "lr": [0.1]})) == {"loss/train", "lr"}
+    assert scalar_tags_at_start(tmp_path / "gone") == frozenset()

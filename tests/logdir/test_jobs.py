@@ -1,0 +1,100 @@
+import os
+import shutil
+
+import pytest
+
+from tb_advisor.logdir import jobs as jobs_module
+from tb_advisor.logdir.jobs import LogdirError, RunCache, find_families, find_jobs, load, read_run
+from tests.builders import event_file
+
+
+def layout(tmp_path, runs):
+    """Write a run with one tag for each (name, tag) pair and return {job: runs}."""
+    for name, tag in runs:
+        event_file(tmp_path / name, {tag: [1.0, 0.5]})
+    return {job.name: [run.name for run in job.runs] for job in find_jobs(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("runs", "jobs"),
+    [
+        ([("exp/train", "epoch_loss"), ("exp/validation", "epoch_loss")], {"exp": ["exp/train", "exp/validation"]}),
+        ([("train", "epoch_loss"), ("validation", "epoch_loss")], {".": ["train", "validation"]}),
+        ([(".", "loss"), ("eval", "loss")], {".": [".", "eval"]}),
+        ([("exp", "loss"), ("exp/eval", "loss")], {"exp": ["exp", "exp/eval"]}),
+        ([("exp/train", "epoch_loss")], {"exp": ["exp/train"]}),
+        ([("exp/eval", "loss")], {"exp/eval": ["exp/eval"]}),
+        ([("exp/loss_train", "loss"), ("exp/loss_val", "loss")], {"exp": ["exp/loss_train", "exp/loss_val"]}),
+        ([("exp", "lr"), ("exp/Loss_run_train", "Loss/run"), ("exp/Loss_run_val", "Loss/run")], {"exp": ["exp", "exp/Loss_run_train", "exp/Loss_run_val"]}),
+        ([("exp", "loss"), ("exp/1624683188.28", "hp")], {"exp": ["exp", "exp/1624683188.28"]}),
+        ([("sweep/lr_0.1", "loss"), ("sweep/lr_0.01", "loss")], {"sweep/lr_0.01": ["sweep/lr_0.01"], "sweep/lr_0.1": ["sweep/lr_0.1"]}),
+        ([("test", "loss"), ("run5", "loss")], {"run5": ["run5"], "test": ["test"]}),
+        ([("a b/ü 'quoted' <b>", "loss")], {"a b/ü 'quoted' <b>": ["a b/ü 'quoted' <b>"]}),
+    ],
+)
+def test_runs_are_grouped_into_jobs(tmp_path, runs, jobs):
+    assert layout(tmp_path, runs) == jobs
+
+
+def test_two_add_scalars_tags_with_one_prefix_stay_apart(tmp_path):
+    """A sweep whose directory happens to start with the tag's name is no add_scalars run: it has more tags than one."""
+    event_file(tmp_path / "loss_small", {"loss": [1.0], "accuracy": [0.5]})
+    event_file(tmp_path / "loss_large", {"loss": [1.0], "accuracy": [0.5]})
+    assert [job.name for job in find_jobs(tmp_path)] == ["loss_large", "loss_small"]
+
+
+def test_the_logdir_itself_is_a_run(tmp_path):
+    event_file(tmp_path, {"loss": [1.0]})
+    assert list(load(tmp_path).runs) == ["."]
+
+
+def test_every_point_of_several_files_in_the_order_of_writing(tmp_path):
+    event_file(tmp_path, {"loss": [3.0, 2.0]}, steps=[0, 2], name="1700000000.host.1.0")
+    event_file(tmp_path, {"loss": [2.5, 1.5]}, steps=[1, 2], name="1700009999.host.2.0")
+    series = load(tmp_path).runs["."].scalars["loss"]
+    assert series.values.tolist() == [3.0, 2.0, 2.5, 1.5]
+    assert len(series.segments) == 2
+    assert (series.steps.dtype, series.wall_times.dtype, series.values.dtype) == ("int64", "float64", "float64")
+
+
+def test_a_run_that_vanishes_while_it_is_read_gives_a_note(tmp_path):
+    event_file(tmp_path / "gone", {"loss": [1.0]})
+    found = find_jobs(tmp_path)[0].runs[0]
+    shutil.rmtree(tmp_path / "gone")
+    run = read_run(found)
+    assert run.scalars == {}
+    assert "could not be read: No such file or directory" in str(run.notes[0])
+
+
+@pytest.mark.parametrize("name", ["missing", "file"])
+def test_a_logdir_that_is_none_is_said(tmp_path, name):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(LogdirError, match=name):
+        load(tmp_path / name)
+
+
+def test_a_circle_of_links_ends(tmp_path):
+    event_file(tmp_path / "run", {"loss": [1.0]})
+    os.symlink(tmp_path, tmp_path / "run" / "again", target_is_directory=True)
+    assert list(load(tmp_path).runs) == ["run"]
+
+
+def test_unchanged_runs_are_not_read_again(tmp_path, monkeypatch):
+    event_file(tmp_path / "old", {"loss": [1.0]})
+    event_file(tmp_path / "new", {"loss": [1.0]})
+    cache = RunCache()
+    for job in find_jobs(tmp_path):
+        cache.read(job.runs[0])
+    event_file(tmp_path / "new", {"loss": [1.0, 0.5]})
+    read = []
+    monkeypatch.setattr(jobs_module, "read_run", lambda files: read.append(files.name) or read_run(files))
+    lengths = [len(cache.read(job.runs[0]).scalars["loss"]) for job in find_jobs(tmp_path)]
+    assert (read, lengths) == (["new"], [2, 1])
+
+
+def test_a_family_shares_a_parent_and_tags(tmp_path):
+    for name in ("sweep/a", "sweep/b", "other/c"):
+        event_file(tmp_path / name, {"loss": [1.0]})
+    event_file(tmp_path / "sweep/d", {"reward": [1.0]})
+    families = find_families(load(tmp_path).jobs)
+    assert [(family.name, [job.name for job in family.jobs]) for family in families] == [("sweep", ["sweep/a", "sweep/b"])]

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from tb_advisor.diagnosis import Severity
+from tb_advisor.message import Missing
+from tb_advisor.rules.loss_divergence import loss_divergence
+from tests.builders import falling, series
+
+
+def rising_from(values, peak, n=60):
+    return [*values, *np.linspace(values[-1], peak, n)]
+
+
+def test_a_loss_that_blows_up_in_mid_run_is_found_where_it_turns():
+    (found,) = loss_divergence(series(rising_from(falling(100), 50.0)))
+    assert found.severity is Severity.ERROR
+    assert 95 <= found.onset_step <= 115
+    assert "rose to" in found.summary
+
+
+def test_a_loss_that_loses_a_third_of_its_progress_is_found():
+    (found,) = loss_divergence(series(rising_from(falling(100, start=2.0, end=0.05), 0.9)))
+    assert found.impact.share == pytest.approx(60 / 160, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("reason", "values"),
+    [
+        ("healthy", falling(200)),
+        ("noisy", falling(200, noise=0.4)),
+        ("just below twice its best", rising_from(falling(100, end=0.5), 0.9)),
+        ("a small rise near zero", rising_from(falling(100, end=0.001), 0.01)),
+        ("a spike that comes back", [*falling(100), 500.0, 300.0, *falling(60, start=0.5, end=0.4)]),
+        ("a rise in the last points only", [*falling(100), 0.6, 9.0, 40.0]),
+        ("a high first point", [1e6, *falling(100)]),
+        ("flat", [2.3] * 100),
+    ],
+)
+def test_clear(reason, values):
+    assert loss_divergence(series(values)) == []
+
+
+def test_too_few_points_are_said():
+    with pytest.raises(Missing, match="loss has 9 finite points; 10 are needed"):
+        loss_divergence(series([1.0] * 9))
+
+
+def test_a_loss_below_zero_has_no_scale():
+    with pytest.raises(Missing, match="below zero"):
+        loss_divergence(series(np.linspace(1, -9, 50)))

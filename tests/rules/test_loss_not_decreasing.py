@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from tb_advisor.diagnosis import Confidence, Severity
+from tb_advisor.message import Missing
+from tb_advisor.rules.loss_not_decreasing import loss_not_decreasing
+from tests.builders import falling, series
+
+
+def noisy(level, n, noise, seed=1):
+    return level + noise * np.random.default_rng(seed).standard_normal(n)
+
+
+def test_a_flat_loss_is_found():
+    (found,) = loss_not_decreasing(series([2.3026] * 100))
+    assert (found.severity, found.confidence, found.impact.share) == (Severity.ERROR, Confidence.HIGH, 1.0)
+    assert found.summary == "Training loss stayed at 2.3: it ends at 2.3 after 99 steps."
+
+
+def test_a_flat_loss_under_noise_is_found():
+    assert len(loss_not_decreasing(series(noisy(2.3, 300, 0.05)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "values"),
+    [
+        ("healthy", falling(100)),
+        ("falls by just more than 5%", np.linspace(1.0, 0.93, 100)),
+        ("a long plateau before it learns", [*([2.3] * 80), *np.linspace(2.3, 1.5, 40)]),
+        ("diverged instead", np.linspace(1.0, 9.0, 100)),
+        ("falls and rises again", [*np.linspace(1.0, 0.5, 50), *np.linspace(0.5, 1.0, 50)]),
+    ],
+)
+def test_clear(reason, values):
+    assert loss_not_decreasing(series(values)) == []
+
+
+def test_a_run_that_goes_on_from_a_checkpoint_is_uncertain():
+    (found,) = loss_not_decreasing(series([0.4] * 50, first=10_000))
+    assert found.confidence is Confidence.LOW
+
+
+@pytest.mark.parametrize(("values", "reason"), [([1.0] * 5, "10 are needed"), ([0.0] * 50, "not measured")])
+def test_not_applicable(values, reason):
+    with pytest.raises(Missing, match=reason):
+        loss_not_decreasing(series(values))

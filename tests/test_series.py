@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from tb_advisor.series import Series, rolling_median
+from tests.builders import falling, series
+
+
+def at_steps(steps, values=None):
+    steps = np.array(steps, dtype=np.int64)
+    values = np.arange(len(steps), dtype=np.float64) if values is None else np.array(values, dtype=np.float64)
+    return Series(steps, np.arange(len(steps), dtype=np.float64), values)
+
+
+def test_segments_split_where_steps_go_back():
+    segments = at_steps([0, 1, 2, 1, 2, 3]).segments
+    assert [segment.steps.tolist() for segment in segments] == [[0, 1, 2], [1, 2, 3]]
+
+
+def test_repeated_steps_are_one_segment():
+    assert len(at_steps([0, 0, 0, 1, 1, 1]).segments) == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "values"),
+    [
+        ([0, 1, 2, 1, 2, 3], [0, 3, 4, 5]),  # resumed from step 1
+        ([0, 1, 2, 0, 1], [3, 4]),  # started again
+        ([0, 1, 2, 3, 2, 1, 2], [0, 5, 6]),  # resumed twice
+        ([5, 6, 7], [0, 1, 2]),
+    ],
+)
+def test_what_a_restart_did_again_does_not_survive(steps, values):
+    assert at_steps(steps).surviving.values.tolist() == values
+
+
+def test_steps_of_the_surviving_curve_never_go_back():
+    assert (np.diff(at_steps([0, 1, 2, 3, 1, 2, 0, 1, 2, 3, 4]).surviving.steps) >= 0).all()
+
+
+def test_rolling_median_ignores_a_spike():
+    assert rolling_median(np.array([1.0, 1, 1, 9, 1, 1, 1]), 3).tolist() == [1, 1, 1, 1, 1, 1, 1]
+
+
+def test_a_wide_rolling_median_follows_the_trend():
+    values = np.linspace(10, 0, 20_000)
+    assert np.abs(rolling_median(values, 1001) - values)[600:-600].max() < 0.02
+
+
+def test_noise_is_that_of_the_jitter_not_of_the_trend():
+    assert series(falling(4000, noise=0.1)).noise == pytest.approx(0.1, rel=0.1)
+    assert series(falling(4000)).noise < 1e-5
+
+
+def test_curves_on_different_axes_are_matched_by_wall_time():
+    per_iteration = series(range(1000), step=10, seconds=1)
+    per_epoch = series([0.0, 0.0], first=0, seconds=500)
+    assert per_iteration.at(per_epoch).tolist() == [0, 500]
+
+
+def test_curves_on_one_axis_are_matched_by_step():
+    often, seldom = series(range(100)), series([0.0, 0.0, 0.0], step=49)
+    assert often.at(seldom).tolist() == [0, 49, 98]
