@@ -1,6 +1,8 @@
-"""tb_advisor reads what a training job left in its log directory, finds what went wrong, shows the evidence and says what to do.
+"""tb_advisor reads what a training job left in its log directory, finds what went wrong, shows the evidence and says
+what to do.
 
-The public names are imported when they are first used, so that TensorBoard can load the plugin's entry point at no cost.
+The public names are imported when they are first used, so that TensorBoard can load the plugin's entry point at no
+cost.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,9 +40,9 @@ def diagnose(
 ) -> Report:
     """Read every run and capture below `logdir` and check them all.
 
-    `rules` replaces the default rules. `cache` keeps runs between calls, so that only those whose files changed are read again. `watch` is
-    called before and after each job with the progress, the report so far and the job just read. Never raises because of
-    what lies in the log directory; one that does not exist gives a report with a note.
+    `rules` replaces the default rules. `cache` keeps runs between calls, so that only those whose files changed are
+    read again. `watch` is called before and after each job with the progress, the report so far and the job just read.
+    Never raises because of what lies in the log directory; one that does not exist gives a report with a note.
     """
     rules = all_rules() if rules is None else rules
     cache = RunCache() if cache is None else cache
@@ -59,7 +59,7 @@ def diagnose(
     for files in found:
         job = read_job(files, cache.read)
         evidence = Evidence(job)
-        outcomes = fold([check(rule, job.name, evidence) for rule in rules if not rule.of_family], rules)
+        outcomes = fold([check(rule, job.name, evidence) for rule in rules if not rule.of_family])
         jobs.append(job)
         report = replace(
             report,
@@ -102,10 +102,15 @@ def _outcome(rule: Rule, clear: Outcome, gather: Callable[[], list[object]]) -> 
     return replace(clear, status=Status.FOUND, diagnoses=diagnoses) if diagnoses else clear
 
 
-def fold(outcomes: Sequence[Outcome], rules: Iterable[Rule]) -> list[Outcome]:
+def fold(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Fold what a shown finding explains under it, on one job. The folded diagnoses stay in the report."""
-    shown = {outcome.rule for outcome in outcomes if any(diagnosis.shown for diagnosis in outcome.diagnoses)}
-    cause = {consequence: rule.id for rule in rules if rule.id in shown for consequence in rule.explains}
+    cause = {
+        consequence: outcome.rule
+        for outcome in outcomes
+        for diagnosis in outcome.diagnoses
+        if diagnosis.shown
+        for consequence in diagnosis.explains
+    }
     return [
         replace(outcome, diagnoses=tuple(replace(d, folded_under=cause[outcome.rule]) for d in outcome.diagnoses))
         if outcome.rule in cause

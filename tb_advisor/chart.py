@@ -17,8 +17,9 @@ MOST_MARKED_POINTS = 500
 def chart_points(series: Series, points: int, keep: Iterable[tuple[int, int]], span: tuple[int, int] | None = None) -> dict[str, Json]:
     """The points of `series` for a chart about `points` wide, as JSON-ready columns.
 
-    Each bucket gives its first, last, smallest and largest point; the points within the `keep` ranges of steps (both ends included) and the ends of every
-    stretch of NaN or infinite values are never dropped. `span` limits the chart to a range of steps.
+    Each bucket gives its first, last, smallest and largest point; the points within the `keep` ranges of steps (both
+    ends included) and the ends of every stretch of NaN or infinite values are never dropped. `span` limits the chart to
+    a range of steps.
     """
     if span is not None:
         series = series[(series.steps >= span[0]) & (series.steps <= span[1])]

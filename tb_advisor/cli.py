@@ -142,4 +142,3 @@ def _exit_status(report: Report, fail_on: str) -> int:
     floor = Severity(fail_on).rank
     hit = any((d.shown or fail_on == "info") and d.severity.rank >= floor for _, d in report.diagnoses)
     return SOMETHING_FOUND if hit else NOTHING_FOUND
-

@@ -90,8 +90,9 @@ class TableExhibit:
 class TraceExhibit:
     """Step times of one profiler capture, and the Profile tool that shows them.
 
-    `capture` is TensorBoard's name of it (``<run>/<session>``). `steps` are step numbers; `busy_ms` and `wait_ms` have one value a step, in
-    milliseconds, and add up to the step time. `tool` is empty where no Profile tool reads this kind of capture.
+    `capture` is TensorBoard's name of it (``<run>/<session>``). `steps` are step numbers; `busy_ms` and `wait_ms` have
+    one value a step, in milliseconds, and add up to the step time. `tool` is empty where no Profile tool reads this
+    kind of capture.
     """
 
     capture: str
@@ -119,9 +120,10 @@ Exhibit: TypeAlias = SeriesExhibit | HistogramExhibit | TableExhibit | TraceExhi
 class Diagnosis:
     """One thing that went wrong: what, how much, where, what it costs and how it can be seen.
 
-    `onset_step` and `last_step` are in the unit of the job's own steps. `fixes` overrides the rule's list where the evidence
-    names a better order. `folded_under` names the rule that explains this diagnosis, `story` the story it belongs to, `suppressed`
-    the reason for which the user has silenced it.
+    `onset_step` and `last_step` are in the unit of the job's own steps. `fixes` overrides the rule's list where the
+    evidence names a better order. `explains` names rules whose findings on the same job are consequences of this one
+    and are folded under it; `folded_under` names the rule that explains this diagnosis, `story` the story it belongs
+    to, `suppressed` the reason for which the user has silenced it.
     """
 
     message: Message
@@ -132,6 +134,7 @@ class Diagnosis:
     impact: Impact | None = None
     exhibits: tuple[Exhibit, ...] = ()
     fixes: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
     folded_under: str | None = None
     story: str | None = None
     suppressed: str | None = None

@@ -1,7 +1,8 @@
 """Links from a diagnosis to the exact chart in another tab of the same TensorBoard.
 
-An href is ``?query#hash``, relative to TensorBoard's root. The tab merges its query into the page's own, so that a theme or a proxy's token
-stays. Time Series reads the query, the older tabs the hash; filters are JavaScript regular expressions on the full name, so that names are escaped and anchored.
+An href is ``?query#hash``, relative to TensorBoard's root. The tab merges its query into the page's own, so that a
+theme or a proxy's token stays. Time Series reads the query, the older tabs the hash; filters are JavaScript regular
+expressions on the full name, so that names are escaped and anchored.
 """
 
 from __future__ import annotations

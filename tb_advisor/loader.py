@@ -11,7 +11,9 @@ class AdvisorLoader(base_plugin.TBLoader):
     """Loads the Advisor tab, or says in the log why it cannot."""
 
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin | None:
-        """The plugin; None, with a warning in TensorBoard's log, where something that it needs is broken or not installed."""
+        """The plugin; None, with a warning in TensorBoard's log, where something that it needs is broken or not
+        installed.
+        """
         try:
             from tb_advisor.plugin import AdvisorPlugin
 

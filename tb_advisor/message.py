@@ -35,7 +35,9 @@ class Message:
         return self.text()
 
     def text(self, catalogue: Mapping[str, str] | None = None) -> str:
-        """The message with its values filled in, through `catalogue` (template → translated template) where it has one."""
+        """The message with its values filled in, through `catalogue` (template → translated template) where it has
+        one.
+        """
         template = (catalogue or {}).get(self.template, self.template)
         return _FORMATTER.vformat(template, (), self.values)
 

@@ -1,4 +1,6 @@
-"""The Advisor tab's server side: thin routes over the engine. All answers are JSON, all requests are GET, nothing is ever written."""
+"""The Advisor tab's server side: thin routes over the engine. All answers are JSON, all requests are GET, nothing is
+ever written.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _NO_BUNDLE = """export function render() {
   document.body.textContent = "The Advisor's page was not built: install tb_advisor from a wheel, or with pip from its sources.";
 }
 """
-_REMOTE = "The Advisor reads the event files itself, and cannot reach them here: {why}. Start TensorBoard with --logdir and a local directory."
+_REMOTE = (
+    "The Advisor reads the event files itself, and cannot reach them here: {why}. Start TensorBoard with --logdir and a local directory."
+)
 
 
 class AdvisorPlugin(base_plugin.TBPlugin):
@@ -36,7 +40,9 @@ class AdvisorPlugin(base_plugin.TBPlugin):
         self._context = context
 
     def is_active(self) -> bool:
-        """Always: the tab says itself when there is nothing to read. TensorBoard asks on every page load, so this must cost nothing."""
+        """Always: the tab says itself when there is nothing to read. TensorBoard asks on every page load, so this must
+        cost nothing.
+        """
         return True
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
@@ -127,10 +133,8 @@ def _application(answer: Callable[[Request], Response]) -> Callable[..., Any]:
     def application(environ: dict[str, Any], start_response: Any) -> Any:
         request = Request(environ)
         if request.method != "GET":
-            response = _json(request, {"error": "only GET is answered"}, code=405)
-        else:
-            response = answer(request)
-        return response(environ, start_response)
+            return _json(request, {"error": "only GET is answered"}, code=405)(environ, start_response)
+        return answer(request)(environ, start_response)
 
     return application
 

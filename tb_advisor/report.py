@@ -22,7 +22,7 @@ from tb_advisor.version import __version__
 
 SCHEMA_VERSION = 1
 
-Json: TypeAlias = "str | int | float | bool | None | list[Json] | dict[str, Json]"
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,7 @@ class Report:
             assert isinstance(data, dict)
             job = jobs.get(outcome.job)
             data["diagnoses"] = [
-                _diagnosis(diagnosis, job, diagnosis.fixes or fixes_of.get(outcome.rule, ()), host)
-                for diagnosis in outcome.diagnoses
+                _diagnosis(diagnosis, job, diagnosis.fixes or fixes_of.get(outcome.rule, ()), host) for diagnosis in outcome.diagnoses
             ]
             if not outcome.jobs:
                 del data["jobs"]

@@ -5,7 +5,8 @@ Positional parameters name the evidence it needs, keyword-only parameters its th
     @rule(category="generalization", fixes=("early-stopping",))
     def overfitting(train_loss: Series, val_loss: Series, *, min_rise: float = 0.15) -> Iterator[Diagnosis]: ...
 
-The module docstring is the documentation: its first line says what is seen, its sections why it matters, how it is found and when it is wrong.
+The module docstring is the documentation: its first line says what is seen, its sections why it matters, how it is
+found and when it is wrong.
 """
 
 from __future__ import annotations
@@ -30,23 +31,24 @@ class RuleError(Exception):
 class Rule:
     """One diagnosis that the Advisor can make.
 
-    `id` is the public name (``overfitting``), `title` says in one sentence what is seen, `documentation` maps the `SECTIONS` to their
-    text. `evidence` are the names of its positional parameters, `thresholds` the defaults of the others. `fixes` are ids of the fix library, cheapest
-    first; `explains` names rules whose findings on the same job are consequences of this one and are folded under it.
+    `id` is the public name (``overfitting``), `title` says in one sentence what is seen, `documentation` maps the
+    `SECTIONS` to their text. `evidence` are the names of its positional parameters, `thresholds` the defaults of the
+    others. `fixes` are ids of the fix library, cheapest first.
     """
 
     id: str
     title: str
     category: str
     fixes: tuple[str, ...]
-    explains: tuple[str, ...]
     evidence: tuple[str, ...]
     thresholds: Mapping[str, object]
     documentation: Mapping[str, str]
     check: Callable[..., Iterable[Diagnosis]]
 
     def __call__(self, *evidence: Any, **thresholds: Any) -> list[Diagnosis]:
-        """The diagnoses for this evidence, in the order of `evidence`. Raises `Missing` where the evidence is too thin to judge."""
+        """The diagnoses for this evidence, in the order of `evidence`. Raises `Missing` where the evidence is too thin
+        to judge.
+        """
         return list(self.check(*evidence, **thresholds))
 
     @property
@@ -55,10 +57,10 @@ class Rule:
         return self.evidence == ("family",)
 
 
-def rule(
-    *, category: str, fixes: tuple[str, ...], explains: tuple[str, ...] = ()
-) -> Callable[[Callable[..., Iterable[Diagnosis]]], Rule]:
-    """Make a rule of a function. Raises `RuleError` where its module has no documentation or its parameters have no names."""
+def rule(*, category: str, fixes: tuple[str, ...]) -> Callable[[Callable[..., Iterable[Diagnosis]]], Rule]:
+    """Make a rule of a function. Raises `RuleError` where its module has no documentation or its parameters have no
+    names.
+    """
 
     def make(check: Callable[..., Iterable[Diagnosis]]) -> Rule:
         name = check.__name__.replace("_", "-")
@@ -73,7 +75,7 @@ def rule(
                 evidence.append(parameter.name)
         if "family" in evidence and evidence != ["family"]:
             raise RuleError(f"rule {name}: a rule over a family takes the family and nothing else")
-        return Rule(name, title, category, fixes, explains, tuple(evidence), thresholds, documentation, check)
+        return Rule(name, title, category, fixes, tuple(evidence), thresholds, documentation, check)
 
     return make
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class Series:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def __getitem__(self, index: slice | NDArray[np.bool_]) -> Series:
+    def __getitem__(self, index: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Series:
         return replace(self, steps=self.steps[index], wall_times=self.wall_times[index], values=self.values[index])
 
     @cached_property
@@ -37,14 +38,14 @@ class Series:
         """The series split where its steps go backwards, which is where a training was restarted."""
         cuts = np.flatnonzero(np.diff(self.steps) < 0) + 1
         edges = [0, *cuts.tolist(), len(self)]
-        return tuple(self[a:b] for a, b in zip(edges, edges[1:], strict=False))
+        return tuple(self[a:b] for a, b in pairwise(edges))
 
     @cached_property
     def surviving(self) -> Series:
         """The curve as the training went on from its last restart: what a restart did again is taken out.
 
-        A restart at step s replaces the earlier points with steps at or after s, as TensorBoard's purge of orphaned data
-        does (`plugin_event_accumulator.py`). Steps of the result never decrease.
+        A restart at step s replaces the earlier points with steps at or after s, as TensorBoard's purge of orphaned
+        data does (`plugin_event_accumulator.py`). Steps of the result never decrease.
         """
         if len(self.segments) == 1:
             return self
@@ -80,7 +81,8 @@ class Series:
     def noise(self) -> float:
         """Standard deviation of the point-to-point jitter, robust against trends and outliers.
 
-        1.4826 × the median absolute second difference ÷ √6, the factor by which white noise grows in a second difference.
+        1.4826 × the median absolute second difference ÷ √6, the factor by which white noise grows in a second
+        difference.
         """
         if len(self) < 4:
             return 0.0
@@ -102,7 +104,8 @@ class Series:
         return a <= 2 * b and b <= 2 * a
 
     def at(self, other: Series) -> Floats:
-        """This curve's values at the points of `other`, shape ``(len(other),)``: the last one written at or before each.
+        """This curve's values at the points of `other`, shape ``(len(other),)``: the last one written at or before
+        each.
 
         Matched by step where both share an axis, else by wall time (an epoch axis beside an iteration axis).
         """
@@ -110,7 +113,7 @@ class Series:
             index = np.searchsorted(self.steps, other.steps, side="right") - 1
         else:
             index = np.searchsorted(np.maximum.accumulate(self.wall_times), other.wall_times, side="right") - 1
-        return self.values[np.maximum(index, 0)]
+        return np.asarray(self.values[np.maximum(index, 0)])
 
     def value_at(self, step: int) -> float:
         """The value last written at or before `step` (the first value where there is none)."""
@@ -121,7 +124,8 @@ class Series:
 def rolling_median(values: Floats, window: int) -> Floats:
     """Centred rolling median of `values` with an odd `window`; at the ends the window shrinks symmetrically.
 
-    Shape ``(n,)``. Time is O(n · window) in NumPy; windows above 501 points are computed on block medians and interpolated.
+    Shape ``(n,)``. Time is O(n · window) in NumPy; windows above 501 points are computed on block medians and
+    interpolated.
     """
     n = len(values)
     half = min(window // 2, (n - 1) // 2)

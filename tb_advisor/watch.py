@@ -22,7 +22,9 @@ _Fingerprints = list[tuple[int, int, int]]
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a log directory now. `generation` rises with every change of the rest; `curves` holds every series by (run, tag)."""
+    """What is known of a log directory now. `generation` rises with every change of the rest; `curves` holds every
+    series by (run, tag).
+    """
 
     state: str = "reading"
     generation: int = 0
@@ -45,7 +47,9 @@ class Watch:
         self._looked = 0.0
 
     def state(self, *, refresh: bool = False) -> State:
-        """The state at this moment. Looks for new data in the background, at most every `REFRESH_SECONDS` or when `refresh` is set."""
+        """The state at this moment. Looks for new data in the background, at most every `REFRESH_SECONDS` or when
+        `refresh` is set.
+        """
         with self._lock:
             running = self._thread is not None and self._thread.is_alive()
             if not running and (refresh or time.monotonic() - self._looked > REFRESH_SECONDS or self._seen is None):
@@ -87,4 +91,4 @@ class Watch:
             found = find_jobs(self._logdir)
         except LogdirError:
             return []
-        return [fingerprint(path) for job in found for owner in (*job.runs, *job.captures) for path in owner.files]
+        return [fingerprint(path) for job in found for path in job.paths]

@@ -29,7 +29,9 @@ def falling(n: int, start: float = 2.0, end: float = 0.5, noise: float = 0.0, se
     return [end + (start - end) * math.exp(-5 * i / n) + noise * float(generator.standard_normal()) for i in range(n)]
 
 
-def event_file(directory: Path, scalars: dict[str, Sequence[float]], *, steps: Sequence[int] | None = None, name: str = "1700000000.host.1.0") -> Path:
+def event_file(
+    directory: Path, scalars: dict[str, Sequence[float]], *, steps: Sequence[int] | None = None, name: str = "1700000000.host.1.0"
+) -> Path:
     """An event file as PyTorch writes it: one `simple_value` an event. Returns its path."""
     events = [Event(wall_time=FIRST_SECOND, file_version="brain.Event:2")]
     for tag, values in scalars.items():
@@ -45,7 +47,9 @@ def scalar_event(tag: str, step: int, value: float, wall_time: float = FIRST_SEC
 
 def tensor_event(tag: str, step: int, tensor: object, plugin: str = "scalars") -> Event:
     metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin))
-    return Event(wall_time=FIRST_SECOND + step, step=step, summary=Summary(value=[Summary.Value(tag=tag, tensor=tensor, metadata=metadata)]))
+    return Event(
+        wall_time=FIRST_SECOND + step, step=step, summary=Summary(value=[Summary.Value(tag=tag, tensor=tensor, metadata=metadata)])
+    )
 
 
 def write_events(directory: Path, events: Iterable[Event], name: str = "1700000000.host.1.0") -> Path:

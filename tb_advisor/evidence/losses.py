@@ -27,7 +27,8 @@ def losses(roles: Roles) -> tuple[Series, ...]:
 def train_loss(roles: Roles) -> Series:
     """The training loss: the total where parts are logged too, without what a restart did again.
 
-    Raises `Missing` where there is none, and for reinforcement learning and adversarial training, whose losses say nothing by their level.
+    Raises `Missing` where there is none, and for reinforcement learning and adversarial training, whose losses say
+    nothing by their level.
     """
     return _main_loss(roles, evaluation=False).series.surviving
 
@@ -52,7 +53,9 @@ def _main_loss(roles: Roles, *, evaluation: bool) -> Assignment:
 
 
 def _rank(a: Assignment, train: Assignment | None) -> tuple[bool, ...] | tuple[object, ...]:
-    """Smaller is better: the main loss before its parts, epoch means before running means, the partner of `train`, val before test, more points."""
+    """Smaller is better: the main loss before its parts, epoch means before running means, the partner of `train`, val
+    before test, more points.
+    """
     by_iteration = "batch" in a.words or "iterations" in a.words
     other_part = train is not None and a.part != train.part
     other_axis = train is not None and not a.series.shares_axis_with(train.series)

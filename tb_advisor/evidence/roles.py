@@ -1,8 +1,9 @@
 """Which tag plays which role: one table, read top to bottom.
 
-A tag is cut into words (at every sign that is no letter or digit, and inside CamelCase): ``train/ValidLoss_1`` → train, valid, loss, 1. Whole words are
-compared, never parts of words: `value_loss` is no validation loss. Whether a tag belongs to training or to validation is said by the directory of its run
-below the job (``train/``, ``validation/``, ``eval/``, ``loss_val/``), else by a word of the tag.
+A tag is cut into words (at every sign that is no letter or digit, and inside CamelCase): ``train/ValidLoss_1`` → train,
+valid, loss, 1. Whole words are compared, never parts of words: `value_loss` is no validation loss. Whether a tag
+belongs to training or to validation is said by the directory of its run below the job (``train/``, ``validation/``,
+``eval/``, ``loss_val/``), else by a word of the tag.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ RL_WORDS = frozenset("reward rew rewards rreturn return returns episode rollout"
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table. `phrases` are runs of consecutive words, any of which gives the role; `without` are words that forbid it."""
+    """One row of the table. `phrases` are runs of consecutive words, any of which gives the role; `without` are words
+    that forbid it.
+    """
 
     role: str
     phrases: tuple[str, ...]
@@ -41,13 +44,13 @@ _NO_LOSS = frozenset({"loss", "losses"})
 
 TABLE = (
     Row("learning_rate", ("learning rate", "lr", "lr0", "lr1", "lr2", "cur lr", "current lr"), _NO_LOSS),
-    Row("gradient_norm", ("grad norm", "gradient norm", "grads norm", "gradnorm", "grad 2 0 norm", "gradients norm", "gradients global norm")),
+    Row("gradient_norm", ("grad norm", "gradient norm", "grads norm", "gradnorm", "grad 2 0 norm", "gradients norm")),
     Row("memory", ("memory", "mem", "rss", "vram", "ram", "allocated bytes", "bytes in use"), _NO_LOSS | {"replay", "buffer"}),
     Row("throughput", ("samples per second", "steps per second", "steps per sec", "fps", "sec", "throughput", "it s"), _NO_LOSS),
     Row("step_time", ("step time", "iter time", "batch time", "time this iter s"), _NO_LOSS),
     Row("return", ("rew mean", "reward mean", "mean reward", "cumulative reward", "return mean", "rreturn mean", "episode reward")),
     Row("loss", ("loss", "losses", "logloss", "nll", "xent", "crossentropy", "cross entropy"), frozenset({"scale", "weight"})),
-    Row("metric", ("accuracy", "acc", "auc", "f1", "precision", "recall", "map", "m ap", "iou", "dice", "bleu", "wer", "perplexity", "mae", "rmse")),
+    Row("metric", ("accuracy", "acc", "auc", "f1", "precision", "recall", "map", "m ap", "iou", "dice", "wer", "perplexity", "mae", "rmse")),
     Row("epoch", ("epoch",), frozenset({"time"})),
 )  # fmt: skip
 

@@ -26,9 +26,11 @@ def task(roles: Roles) -> str:
 
 
 def writer(job: Job) -> str:
-    """The framework that wrote the log, from its tags and its first event: a name of `fixes.WRITERS` and a few more, or empty.
+    """The framework that wrote the log, from its tags and its first event: a name of `fixes.WRITERS` and a few more, or
+    empty.
 
-    Sources: the tag names that each framework writes by itself, and `source_metadata.writer`, which event files carry since TensorFlow 2.9.
+    Sources: the tag names that each framework writes by itself, and `source_metadata.writer`, which event files carry
+    since TensorFlow 2.9.
     """
     tags = {tag for run in job.runs.values() for tag in (*run.scalars, *run.tags)}
     plugins = {plugin for run in job.runs.values() for plugin in run.tags.values()}

@@ -12,7 +12,9 @@ WRITERS = ("keras", "tensorflow", "pytorch", "lightning", "huggingface", "jax")
 
 @dataclass(frozen=True)
 class Fix:
-    """One thing to try. `code` and `urls` map frameworks (`WRITERS`) to a snippet and to the framework's own documentation."""
+    """One thing to try. `code` and `urls` map frameworks (`WRITERS`) to a snippet and to the framework's own
+    documentation.
+    """
 
     id: str
     title: Message

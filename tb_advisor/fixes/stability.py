@@ -55,7 +55,7 @@ for batch in train:
     Fix(
         id="clip-gradients",
         title=Message("Clip the gradient norm"),
-        why=Message("One bad batch then moves the weights no further than any other. The 90th percentile of the usual norm is a good ceiling."),
+        why=Message("One bad batch then moves the weights no further than any other. Start with the usual norm's 90th percentile."),
         check=Message("Spikes become lower or vanish; the logged gradient norm stays at or below the ceiling."),
         code={
             "keras": """optimizer = keras.optimizers.Adam(learning_rate=1e-3, global_clipnorm=1.0)
@@ -154,7 +154,7 @@ trainer = Trainer(callbacks=[EarlyStopping(monitor="train_loss", check_finite=Tr
     Fix(
         id="check-training-loop",
         title=Message("Overfit one batch on purpose"),
-        why=Message("A model that cannot learn 32 examples has a broken loop: frozen weights, a detached loss, shuffled labels, no optimizer step."),
+        why=Message("A model that cannot learn 32 examples has a broken loop: frozen weights, a detached loss, no optimizer step."),
         check=Message("Loss on the one batch goes to almost zero within a few hundred steps."),
         code={
             "keras": """x, y = next(iter(train))

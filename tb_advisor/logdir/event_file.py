@@ -53,8 +53,9 @@ class Column:
 class EventFile:
     """What one event file holds.
 
-    `tags` maps each tag that is not a scalar to the name of the TensorBoard plugin that shows it. `writer` is the writer that the file
-    names in its first event, empty where it names none. `notes` says what could not be read, in words.
+    `tags` maps each tag that is not a scalar to the name of the TensorBoard plugin that shows it. `writer` is the
+    writer that the file names in its first event, empty where it names none. `notes` says what could not be read, in
+    words.
     """
 
     path: Path
@@ -70,8 +71,9 @@ class EventFile:
 def read_event_file(path: Path, plugins: dict[str, str] | None = None) -> EventFile:
     """Read every event of the file at `path`.
 
-    `plugins` maps tags to plugin names; it carries the summary metadata, which only the first event of a tag has, from one file of a run to
-    the next and is updated. Raises `OSError` where the file cannot be opened; damaged, torn, empty and foreign files give notes.
+    `plugins` maps tags to plugin names; it carries the summary metadata, which only the first event of a tag has, from
+    one file of a run to the next and is updated. Raises `OSError` where the file cannot be opened; damaged, torn, empty
+    and foreign files give notes.
     """
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event
@@ -146,8 +148,8 @@ def _add_value(result: EventFile, event: Event, value: Summary.Value, plugins: d
 def scalar_of(tensor: TensorProto) -> float | None:
     """The only value of a numeric tensor of rank 0 (or with one element) as a float, None for any other tensor.
 
-    Reads half, bfloat16, float, double, the integer types and bool, from `tensor_content` or from the typed field. A tensor with neither
-    holds zero, as in TensorFlow (`tensor.cc`: missing values repeat the last one, from zero on).
+    Reads half, bfloat16, float, double, the integer types and bool, from `tensor_content` or from the typed field. A
+    tensor with neither holds zero, as in TensorFlow (`tensor.cc`: missing values repeat the last one, from zero on).
     """
     if any(dim.size != 1 for dim in tensor.tensor_shape.dim):
         return None

@@ -23,8 +23,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_advisor.logdir.captures import Capture, find_captures
 from tb_advisor.logdir.event_file import Column, EventFile, read_event_file, scalar_tags_at_start
@@ -56,11 +58,15 @@ class JobFiles:
     runs: tuple[RunFiles, ...]
     captures: tuple[Capture, ...]
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All event files and capture files."""
+        return tuple(path for files in (*(r.files for r in self.runs), *(c.files for c in self.captures)) for path in files)
+
     @cached_property
     def bytes(self) -> int:
         """Size of all event files and captures, 0 for those that are gone."""
-        paths = [path for owner in (*self.runs, *self.captures) for path in owner.files]
-        return sum(size for size, _, _ in map(fingerprint, paths))
+        return sum(size for size, _, _ in map(fingerprint, self.paths))
 
 
 @dataclass(frozen=True)
@@ -144,8 +150,8 @@ class RunCache:
 def load(logdir: str | os.PathLike[str]) -> LogDir:
     """Read every point of every run below `logdir`.
 
-    ``load("logs").runs["exp/train"].scalars["epoch_loss"]`` is a `Series`. Raises `LogdirError` where there is no such directory;
-    damaged files give notes.
+    ``load("logs").runs["exp/train"].scalars["epoch_loss"]`` is a `Series`. Raises `LogdirError` where there is no such
+    directory; damaged files give notes.
     """
     path = Path(logdir)
     return LogDir(path, tuple(read_job(files) for files in find_jobs(path)))
@@ -176,7 +182,9 @@ def find_jobs(logdir: Path) -> list[JobFiles]:
 
 
 def read_job(files: JobFiles, read: Callable[[RunFiles], Run] | None = None) -> Job:
-    """Read the runs of a job, through `read` (a `RunCache`'s) where given. Captures are read when a rule asks for them."""
+    """Read the runs of a job, through `read` (a `RunCache`'s) where given. Captures are read when a rule asks for
+    them.
+    """
     runs = {run.name: (read or read_run)(run) for run in files.runs}
     written = [mtime for run in files.runs for _, mtime, _ in map(fingerprint, run.files)]
     return Job(files.name, runs, files.captures, time.time(), max(written, default=0) / 1e9)
@@ -289,7 +297,9 @@ def _is_part_of_parent(name: str, parent: str, runs: Mapping[str, RunFiles]) -> 
 
 
 def _is_add_scalars_run(base: str, run: RunFiles) -> bool:
-    """Whether `SummaryWriter.add_scalars(tag, {key: …})` made this run: its directory is ``<tag>_<key>`` with ``/`` as ``_``."""
+    """Whether `SummaryWriter.add_scalars(tag, {key: …})` made this run: its directory is ``<tag>_<key>`` with ``/`` as
+    ``_``.
+    """
     tags = scalar_tags_at_start(run.files[0])
     return len(tags) == 1 and base.startswith(next(iter(tags)).replace("/", "_") + "_")
 
@@ -310,5 +320,5 @@ def _series(run: str, tag: str, files: Iterable[EventFile]) -> Series:
     )
 
 
-def _joined(columns: list[Column], name: str, dtype: type[np.generic]) -> np.ndarray:  # type: ignore[type-arg]
+def _joined(columns: list[Column], name: str, dtype: type[Any]) -> NDArray[Any]:
     return np.concatenate([np.frombuffer(getattr(column, name), dtype) for column in columns])

@@ -1,7 +1,7 @@
 """TFRecord framing: from the bytes of an event file to its payloads, with every checksum verified.
 
-A record is ``uint64 length | uint32 crc(length) | payload | uint32 crc(payload)``, little-endian, both checksums CRC-32C, rotated and
-offset ("masked"): tensorflow/core/lib/io/record_writer.cc and lib/hash/crc32c.h.
+A record is ``uint64 length | uint32 crc(length) | payload | uint32 crc(payload)``, little-endian, both checksums
+CRC-32C, rotated and offset ("masked"): tensorflow/core/lib/io/record_writer.cc and lib/hash/crc32c.h.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ FOOTER = 4
 
 @dataclass(frozen=True)
 class Damage:
-    """Bytes that could not be read as records. `torn` means an unfinished record at the end, normal in a growing file."""
+    """Bytes that could not be read as records. `torn` means an unfinished record at the end, normal in a growing
+    file.
+    """
 
     offset: int
     length: int
@@ -43,7 +45,8 @@ def masked_crc(data: bytes | memoryview) -> int:
 def read_records(data: bytes, records: Records) -> Iterator[bytes]:
     """Yield the payload of every intact record in `data`; note the rest in `records`.
 
-    A payload with a wrong checksum is skipped alone. Where a header is damaged, reading goes on at the next valid header. Never raises.
+    A payload with a wrong checksum is skipped alone. Where a header is damaged, reading goes on at the next valid
+    header. Never raises.
     """
     view = memoryview(data)
     offset = 0
@@ -92,5 +95,3 @@ def _next_header(data: bytes, start: int) -> int | None:
             if length is not None and offset + HEADER + length + FOOTER <= len(data):
                 return int(offset)
     return None
-
-

@@ -35,7 +35,6 @@ from tb_advisor.series import Series
 @rule(
     category="stability",
     fixes=("lower-learning-rate", "warm-up", "clip-gradients", "check-inputs"),
-    explains=("overfitting", "overtraining", "loss-spikes", "loss-not-decreasing"),
 )
 def loss_divergence(
     train_loss: Series,
@@ -72,6 +71,9 @@ def loss_divergence(
         confidence=Confidence.HIGH if over_best and (len(loss) - near_best[-1] >= min_points) else Confidence.MEDIUM,
         onset_step=onset,
         last_step=last,
-        impact=Impact("time", Message("{share:%} of the run ({seconds:duration}) came after the turn.", share=share, seconds=seconds), share),
+        impact=Impact(
+            "time", Message("{share:%} of the run ({seconds:duration}) came after the turn.", share=share, seconds=seconds), share
+        ),
+        explains=("overfitting", "overtraining", "loss-spikes", "loss-not-decreasing"),
         exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(onset, last, Message("diverged, {best} → {end}", best=best, end=end)),)),),
     )

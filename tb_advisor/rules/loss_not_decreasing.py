@@ -51,6 +51,8 @@ def loss_not_decreasing(train_loss: Series, *, min_fall: float = 0.05, max_rise:
         confidence=Confidence.LOW if resumed else Confidence.HIGH if len(loss) >= 3 * min_points else Confidence.MEDIUM,
         onset_step=first,
         last_step=last,
-        impact=Impact("time", Message("The whole run ({seconds:duration}) taught the model nothing.", seconds=loss.seconds_after(first)), 1.0),
+        impact=Impact(
+            "time", Message("The whole run ({seconds:duration}) taught the model nothing.", seconds=loss.seconds_after(first)), 1.0
+        ),
         exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(first, last, Message("no progress")),)),),
     )

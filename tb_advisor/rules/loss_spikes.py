@@ -57,10 +57,7 @@ def loss_spikes(
     spread = 1.4826 * float(np.median(np.abs(residual)))
     progress = loss.start - float(loss.smoothed().min())
     high = (
-        (residual >= min_deviations * spread)
-        & (residual >= min_progress * progress)
-        & (loss.values >= min_ratio * level)
-        & (residual > 0)
+        (residual >= min_deviations * spread) & (residual >= min_progress * progress) & (loss.values >= min_ratio * level) & (residual > 0)
     )
     high[: max(3, round(skip_share * len(loss)))] = False
     longest = max(12, round(max_recovery * len(loss)))
@@ -85,10 +82,13 @@ def loss_spikes(
 
 
 def _level(values: Floats, window: int) -> Floats:
-    """The median of the points around each point or of those just before it, whichever is lower: a slow recovery lifts the former."""
+    """The median of the points around each point or of those just before it, whichever is lower: a slow recovery lifts
+    the former.
+    """
     around = rolling_median(values, window)
     behind = window // 2 + 1
-    return np.minimum(around, np.concatenate([around[:behind], around[:-behind]]))
+    level: Floats = np.minimum(around, np.concatenate([around[:behind], around[:-behind]]))
+    return level
 
 
 def _message(loss: Series, level: Floats, highest: int, steps: tuple[int, ...]) -> Message:

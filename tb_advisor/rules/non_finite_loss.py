@@ -34,7 +34,6 @@ from tb_advisor.series import Floats, Series
 @rule(
     category="stability",
     fixes=("lower-learning-rate", "clip-gradients", "check-inputs", "stable-loss", "terminate-on-nan", "find-first-nan"),
-    explains=("loss-divergence", "loss-not-decreasing", "loss-spikes", "overfitting", "overtraining"),
 )
 def non_finite_loss(losses: tuple[Series, ...]) -> Iterator[Diagnosis]:
     """One diagnosis for the job: the loss that broke first, and the others that broke with it."""
@@ -64,6 +63,7 @@ def non_finite_loss(losses: tuple[Series, ...]) -> Iterator[Diagnosis]:
                 (Mark(onset, last_bad if recovered else last, Message("{kind} from step {onset}", kind=kind, onset=onset)),),
             ),
         ),
+        explains=() if recovered else ("loss-divergence", "loss-not-decreasing", "overfitting", "overtraining"),
     )
 
 
@@ -74,7 +74,11 @@ def _first_bad(series: Series) -> int:
 def _message(tag: str, kind: str, onset: int, count: int, recovered: bool, before: Floats) -> Message:
     if recovered:
         return Message(
-            "{tag} was {kind} at step {onset} and in {count} points in all; it became finite again.", tag=tag, kind=kind, onset=onset, count=count
+            "{tag} was {kind} at step {onset} and in {count} points in all; it became finite again.",
+            tag=tag,
+            kind=kind,
+            onset=onset,
+            count=count,
         )
     if not len(before):
         return Message("{tag} is {kind} from its first point, step {onset}, on.", tag=tag, kind=kind, onset=onset)
@@ -91,4 +95,6 @@ def _message(tag: str, kind: str, onset: int, count: int, recovered: bool, befor
 def _impact(series: Series, onset: int) -> Impact:
     share = 1 - series.share_of_run(onset)
     seconds = series.seconds_after(onset)
-    return Impact("time", Message("{share:%} of the run ({seconds:duration}) came after it and is lost.", share=share, seconds=seconds), share)
+    return Impact(
+        "time", Message("{share:%} of the run ({seconds:duration}) came after it and is lost.", share=share, seconds=seconds), share
+    )

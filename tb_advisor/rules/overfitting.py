@@ -37,7 +37,6 @@ from tb_advisor.series import Floats, Series
 @rule(
     category="generalization",
     fixes=("early-stopping", "weight-decay", "dropout", "augment-data", "smaller-model"),
-    explains=("overtraining",),
 )
 def overfitting(
     train_loss: Series,
@@ -84,14 +83,19 @@ def overfitting(
         onset_step=best_step,
         last_step=last,
         impact=Impact(
-            "time", Message("{share:%} of the run ({seconds:duration}) came after the best checkpoint.", share=share, seconds=seconds), share
+            "time",
+            Message("{share:%} of the run ({seconds:duration}) came after the best checkpoint.", share=share, seconds=seconds),
+            share,
         ),
+        explains=("overtraining",),
         exhibits=(SeriesExhibit(tuple(curves), (Mark(best_step, last, Message("overfitting, validation +{rise:%}", rise=rise / best)),)),),
     )
 
 
 def _smoothed_at(train: Series, val: Series) -> Floats:
-    """The training loss at each evaluation: smoothed over a few points where it is logged more often than the validation loss."""
+    """The training loss at each evaluation: smoothed over a few points where it is logged more often than the
+    validation loss.
+    """
     if len(train) <= 2 * len(val):
         return train.at(val)
     window = max(3, len(train) // (2 * len(val)))

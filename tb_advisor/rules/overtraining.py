@@ -54,7 +54,7 @@ def overtraining(
         return
     yield Diagnosis(
         Message(
-            "Validation loss came within {tolerance:%} of its best ({best}) at step {reached}; the other {share:%} of the run brought nothing.",
+            "Validation loss came within {tolerance:%} of its best ({best}) at step {reached}; the other {share:%} brought nothing.",
             tolerance=tolerance,
             best=best,
             reached=reached,

@@ -32,11 +32,23 @@ def curve(run, tag, n=10, step=1):
             ("exp/validation", "epoch_loss"),
         ),
         # Lightning
-        ([curve("exp", "train_loss_step", 100), curve("exp", "train_loss_epoch", 10, 10), curve("exp", "val_loss", 10, 10)], ("exp", "train_loss_step"), ("exp", "val_loss")),
+        (
+            [curve("exp", "train_loss_step", 100), curve("exp", "train_loss_epoch", 10, 10), curve("exp", "val_loss", 10, 10)],
+            ("exp", "train_loss_step"),
+            ("exp", "val_loss"),
+        ),
         # Hugging Face adds a run average as a last single point
-        ([curve("exp", "train/loss"), curve("exp", "train/train_loss", 1), curve("exp", "eval/loss", 4, 2)], ("exp", "train/loss"), ("exp", "eval/loss")),
+        (
+            [curve("exp", "train/loss"), curve("exp", "train/train_loss", 1), curve("exp", "eval/loss", 4, 2)],
+            ("exp", "train/loss"),
+            ("exp", "eval/loss"),
+        ),
         # parts beside the total
-        ([curve("exp", "Loss/box_loss"), curve("exp", "Loss/total_loss"), curve("exp/eval", "Loss/total_loss")], ("exp", "Loss/total_loss"), ("exp/eval", "Loss/total_loss")),
+        (
+            [curve("exp", "Loss/box_loss"), curve("exp", "Loss/total_loss"), curve("exp/eval", "Loss/total_loss")],
+            ("exp", "Loss/total_loss"),
+            ("exp/eval", "Loss/total_loss"),
+        ),
         # parts only: the validation loss is that of the same part
         (
             [curve("exp", "train/box_loss"), curve("exp", "train/cls_loss"), curve("exp", "val/cls_loss"), curve("exp", "val/box_loss")],

@@ -25,7 +25,10 @@ def layout(tmp_path, runs):
         ([("exp/train", "epoch_loss")], {"exp": ["exp/train"]}),
         ([("exp/eval", "loss")], {"exp/eval": ["exp/eval"]}),
         ([("exp/loss_train", "loss"), ("exp/loss_val", "loss")], {"exp": ["exp/loss_train", "exp/loss_val"]}),
-        ([("exp", "lr"), ("exp/Loss_run_train", "Loss/run"), ("exp/Loss_run_val", "Loss/run")], {"exp": ["exp", "exp/Loss_run_train", "exp/Loss_run_val"]}),
+        (
+            [("exp", "lr"), ("exp/Loss_run_train", "Loss/run"), ("exp/Loss_run_val", "Loss/run")],
+            {"exp": ["exp", "exp/Loss_run_train", "exp/Loss_run_val"]},
+        ),
         ([("exp", "loss"), ("exp/1624683188.28", "hp")], {"exp": ["exp", "exp/1624683188.28"]}),
         ([("sweep/lr_0.1", "loss"), ("sweep/lr_0.01", "loss")], {"sweep/lr_0.01": ["sweep/lr_0.01"], "sweep/lr_0.1": ["sweep/lr_0.1"]}),
         ([("test", "loss"), ("run5", "loss")], {"run5": ["run5"], "test": ["test"]}),

@@ -4,8 +4,8 @@ from tb_advisor.diagnosis import Severity
 from tb_advisor.evidence.roles import roles
 from tb_advisor.message import Missing
 from tb_advisor.rules.missing_validation import missing_validation
-from tests.evidence.test_roles import job
 from tests.builders import falling, series
+from tests.evidence.test_roles import job
 
 
 def check(*tags, n=50):
