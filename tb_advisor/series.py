@@ -130,7 +130,7 @@ def rolling_median(values: Floats, window: int) -> Floats:
     n = len(values)
     half = min(window // 2, (n - 1) // 2)
     if half < 1:
-        return values.copy()
+        return np.array(values)
     if half > 250:
         return _rolling_median_of_blocks(values, half)
     result = np.empty(n)

@@ -9,7 +9,7 @@ rate is far too small or so large that every step is thrown away. More time will
 
 The training loss is smoothed by a rolling median over a sixth of the run. It must never come `min_fall` (5%) below
 its start, the median of the first 5% of the points and at least 3 (SageMaker Debugger's LossNotDecreasing asks for
-0.1% between checks, which fires on most healthy runs). A loss that ends at twice its start has diverged instead.
+0.1% between checks, which fires on most healthy runs). A loss that ends at `max_rise` (2) times its start has diverged instead.
 Fewer than `min_points` (10) points say nothing, and a loss that is constantly zero was not measured.
 
 ## When it is wrong
