@@ -1,7 +1,7 @@
 """Profiler captures: the steps in them, how long each took, and how much of it was spent waiting for input.
 
-A step is measured from its start to the start of the next one, never by the duration of its marker: where the batch is fetched outside the marker, the marker lasts 5 ms and the
-step 127 ms.
+A step is measured from its start to the start of the next one, never by the duration of its marker: where the batch is fetched outside
+the marker, the marker lasts 5 ms and the step 127 ms.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tb_advisor.evidence.intervals import Floats, covered
 from tb_advisor.evidence.roles import words
 from tb_advisor.logdir.captures import XPLANE, Capture
 from tb_advisor.logdir.jobs import Job
-from tb_advisor.logdir.trace import HOST, Line, Plane, Trace, UnreadableTrace
+from tb_advisor.logdir.trace import Line, Plane, Trace, UnreadableTrace
 from tb_advisor.message import Message, Missing
 
 LEAST_STEPS = 3
@@ -101,7 +101,10 @@ class MarkedSteps:
 
 @dataclass(frozen=True)
 class Stage:
-    """One part of an input pipeline. `self_ms` is the time over the measured steps that no enclosed stage explains; `waits` says that it waits for others in the background."""
+    """One part of an input pipeline.
+
+    `self_ms` is the time over the measured steps that no enclosed stage explains; `waits` says that it waits for others in the background.
+    """
 
     name: str
     calls: int
@@ -113,7 +116,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What is known of a tf.data pipeline. `python_ms` is time in Python functions over the measured steps; `injected_prefetch` was added by tf.data itself."""
+    """What is known of a tf.data pipeline.
+
+    `python_ms` is time in Python functions over the measured steps, `injected_prefetch` says that tf.data itself added one, and `threads`
+    is the size of its thread pool.
+    """
 
     stages: tuple[Stage, ...]
     python_ms: float
@@ -190,8 +197,9 @@ def step_times(traces: tuple[CaptureTraces, ...], marked_steps: tuple[MarkedStep
             events=best.trace.events,
         )
     raise Missing(
-        "the capture {capture} holds {periods} whole steps ({marker}); {least} are needed",
+        "the capture {capture} holds {count} steps ({marker}), {periods} of them whole; {least} whole ones are needed",
         capture=best.capture.name,
+        count=len(best.starts_ms),
         periods=best.periods,
         marker=best.marker,
         least=LEAST_STEPS,
@@ -208,9 +216,6 @@ def _read(path: Path) -> Trace:
 
         return read_chrome_trace(path)
     raise UnreadableTrace(Message("{file} has a format of 2020 to 2022, which is not read", file=path.name), broken=False)
-
-
-# --- steps ---------------------------------------------------------------------------------------------------------------------------
 
 
 def find_steps(capture: Capture, trace: Trace) -> MarkedSteps:
@@ -327,12 +332,8 @@ def _number_in(name: str, default: int) -> int:
     return int(digits.group(1)) if digits else default
 
 
-# --- input waits ---------------------------------------------------------------------------------------------------------------------
-
-# What a consumer of tf.data waits in: the op, and in eager mode its call. The `ExecutorState::ProcessAsync` events around it are bookkeeping.
-_GET_NEXT = re.compile(
-    r"IteratorGetNext(AsOptional)?Op::DoCompute|EagerLocalExecute: IteratorGetNext(AsOptional|Sync)?|(.*:)?IteratorGetNext(AsOptional|Sync)?"
-)
+# What a consumer of tf.data waits in: the op, and in eager mode its call. `ExecutorState::ProcessAsync` around it is bookkeeping.
+_GET_NEXT = re.compile(r"IteratorGetNext(AsOptional)?Op::DoCompute|(EagerLocalExecute: |.*:)?IteratorGetNext(AsOptional|Sync)?")
 _MULTI_DEVICE = re.compile(r"(.*:|EagerLocalExecute: )?MultiDeviceIteratorGetNext.*")
 _VERBS = frozenset("load loading loader fetch fetching get next read reading wait waiting".split())
 _NOUNS = frozenset("batch batches data dataset input inputs example examples sample samples".split())
@@ -420,10 +421,8 @@ def _joined(parts: Iterable[_Intervals]) -> _Intervals:
     return np.concatenate([starts for starts, _ in parts]), np.concatenate([ends for _, ends in parts])
 
 
-# --- tf.data -------------------------------------------------------------------------------------------------------------------------
-
 # Stages that hand out what threads in the background make: their own time is waiting (tensorflow/core/kernels/data/).
-_BACKGROUND = re.compile(r"(Prefetch|MapAndBatch|ParallelMap|ParallelInterleave|ParallelBatch|ParallelFilter|Root|DataService|ThreadPool|MaxIntraOp)")
+_BACKGROUND = re.compile(r"Root|Prefetch|MapAndBatch|Parallel(Map|Interleave|Batch|Filter)|DataService|ThreadPool|MaxIntraOp")
 
 
 def _pipeline(trace: Trace, edges: Floats) -> Pipeline | None:

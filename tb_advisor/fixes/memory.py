@@ -1,2 +1,191 @@
-"""stub"""
-FIXES = ()
+"""Less memory at the worst moment."""
+
+from __future__ import annotations
+
+from tb_advisor.fixes.fix import Fix
+from tb_advisor.message import Message
+
+_TF_GPU = "https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth"
+_TORCH_CUDA = "https://pytorch.org/docs/stable/notes/cuda.html#memory-management"
+_TORCH_FAQ = "https://pytorch.org/docs/stable/notes/faq.html"
+_HF_ONE_GPU = "https://huggingface.co/docs/transformers/perf_train_gpu_one"
+_LIGHTNING = "https://lightning.ai/docs/pytorch/stable/advanced/training_tricks.html"
+_PEAK = Message("The highest value of the memory scalar falls, and so does the peak of the capture's worst step.")
+
+FIXES = (
+    Fix(
+        id="free-after-evaluation",
+        title=Message("Evaluate without gradients, in batches no larger than those of the training"),
+        why=Message("An evaluation that keeps the graph, all outputs or a larger batch needs memory that the training never does."),
+        check=Message("The spike at the steps of the evaluation is gone."),
+        code={
+            "keras": """model.evaluate(val, batch_size=32)  # model.predict keeps the outputs of the whole dataset
+""",
+            "tensorflow": """for x, y in val.batch(32):  # add up the metric, keep no outputs
+    metric.update_state(y, model(x, training=False))
+""",
+            "pytorch": """model.eval()
+with torch.inference_mode():
+    for x, y in val_loader:
+        correct += (model(x).argmax(1) == y).sum().item()  # numbers, not tensors
+torch.cuda.empty_cache()  # gives back what only the evaluation needed
+""",
+            "lightning": """def on_validation_epoch_end(self):
+    self.outputs.clear()  # and append detached, small values only
+""",
+            "huggingface": """args = TrainingArguments(..., per_device_eval_batch_size=8, eval_accumulation_steps=16)
+""",
+            "jax": """evaluate = jax.jit(evaluate, donate_argnums=(1,))  # the batch's buffers are used again
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/models/model_training_apis/#evaluate-method",
+            "tensorflow": "https://www.tensorflow.org/guide/keras/writing_a_training_loop_from_scratch",
+            "pytorch": _TORCH_FAQ,
+            "lightning": "https://lightning.ai/docs/pytorch/stable/common/evaluation_intermediate.html",
+            "huggingface": _HF_ONE_GPU,
+            "jax": "https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
+        },
+    ),
+    Fix(
+        id="delete-references",
+        title=Message("Keep numbers, not tensors with their graph"),
+        why=Message("A loss that is kept for a running mean keeps every activation of its step alive."),
+        check=Message("Memory at the end of each step is the same in step 10 and in step 1,000."),
+        code={
+            "keras": """keras.backend.clear_session()  # between models in one process
+del model; gc.collect()
+""",
+            "tensorflow": """losses.append(float(loss))  # not the tensor
+""",
+            "pytorch": """running += loss.item()     # or loss.detach(); not running += loss
+del outputs, loss          # before the next forward pass
+optimizer.zero_grad(set_to_none=True)
+""",
+            "lightning": """self.losses.append(loss.detach())
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/utils/config_utils/#clearsession-function",
+            "tensorflow": _TF_GPU,
+            "pytorch": _TORCH_FAQ,
+            "lightning": _LIGHTNING,
+        },
+    ),
+    Fix(
+        id="gradient-accumulation",
+        title=Message("Accumulate gradients over smaller batches"),
+        why=Message("Activations take memory for one small batch; the update is that of the large one."),
+        check=_PEAK,
+        code={
+            "keras": """optimizer = keras.optimizers.Adam(1e-3, gradient_accumulation_steps=4)
+model.fit(x, y, batch_size=8)
+""",
+            "tensorflow": """for part in tf.split(batch, 4):
+    with tf.GradientTape() as tape:
+        loss = loss_fn(part) / 4
+    total = [t + g for t, g in zip(total, tape.gradient(loss, weights))]
+optimizer.apply_gradients(zip(total, weights))
+""",
+            "pytorch": """for i, (x, y) in enumerate(loader):
+    (loss_fn(model(x), y) / 4).backward()
+    if i % 4 == 3:
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+""",
+            "lightning": """trainer = Trainer(accumulate_grad_batches=4)
+""",
+            "huggingface": """args = TrainingArguments(..., per_device_train_batch_size=8, gradient_accumulation_steps=4)
+""",
+            "jax": """optimizer = optax.MultiSteps(optax.adam(1e-3), every_k_schedule=4)
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/optimizers/",
+            "tensorflow": "https://www.tensorflow.org/guide/autodiff",
+            "pytorch": "https://pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation",
+            "lightning": f"{_LIGHTNING}#accumulate-gradients",
+            "huggingface": _HF_ONE_GPU,
+            "jax": "https://optax.readthedocs.io/en/latest/_collections/examples/gradient_accumulation.html",
+        },
+    ),
+    Fix(
+        id="smaller-batch",
+        title=Message("Make the batch, or its longest example, smaller"),
+        why=Message("Activations grow with the batch and with the longest sequence in it; one long example decides for all."),
+        check=_PEAK,
+        code={
+            "keras": """model.fit(train.batch(16))
+""",
+            "tensorflow": """ds = ds.bucket_by_sequence_length(lambda x, y: tf.shape(x)[0], [128, 256, 512], [32, 16, 8, 4])
+""",
+            "pytorch": """loader = DataLoader(dataset, batch_size=16, collate_fn=lambda items: pad([item[:512] for item in items]))
+""",
+            "huggingface": """args = TrainingArguments(..., per_device_train_batch_size=8, group_by_length=True)
+""",
+            "lightning": """trainer = Trainer()
+Tuner(trainer).scale_batch_size(model, mode="binsearch")
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/models/model_training_apis/#fit-method",
+            "tensorflow": "https://www.tensorflow.org/api_docs/python/tf/data/Dataset#bucket_by_sequence_length",
+            "pytorch": _TORCH_FAQ,
+            "huggingface": _HF_ONE_GPU,
+            "lightning": f"{_LIGHTNING}#batch-size-finder",
+        },
+    ),
+    Fix(
+        id="gradient-checkpointing",
+        title=Message("Compute activations again instead of keeping them"),
+        why=Message("The backward pass then needs the activations of one block at a time, for about a third more computation."),
+        check=_PEAK,
+        code={
+            "keras": """with keras.RematScope(mode="full"):  # Keras 3.9 and later
+    model = build_model()
+""",
+            "tensorflow": """block = tf.recompute_grad(block)
+""",
+            "pytorch": """x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)
+""",
+            "huggingface": """args = TrainingArguments(..., gradient_checkpointing=True)
+""",
+            "jax": """block = jax.checkpoint(block)
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/utils/",
+            "tensorflow": "https://www.tensorflow.org/api_docs/python/tf/recompute_grad",
+            "pytorch": "https://pytorch.org/docs/stable/checkpoint.html",
+            "huggingface": _HF_ONE_GPU,
+            "jax": "https://docs.jax.dev/en/latest/gradient-checkpointing.html",
+        },
+    ),
+    Fix(
+        id="memory-growth-option",
+        title=Message("Let the allocator grow, and give back what it holds in pieces"),
+        why=Message(
+            "TensorFlow takes the whole device at the start, which hides what is needed. PyTorch's cache can hold memory that no request "
+            "fits into."
+        ),
+        check=Message("The reserved memory follows the allocated memory."),
+        code={
+            "keras": """for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(gpu, True)  # before the first op
+""",
+            "tensorflow": """for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(gpu, True)  # before the first op
+""",
+            "pytorch": """# PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py
+""",
+            "jax": """# XLA_PYTHON_CLIENT_PREALLOCATE=false python train.py
+""",
+        },
+        urls={
+            "keras": _TF_GPU,
+            "tensorflow": _TF_GPU,
+            "pytorch": _TORCH_CUDA,
+            "jax": "https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
+        },
+    ),
+)

@@ -9,7 +9,8 @@ what lies in a directory                                    captures
 only ``*.overview_page.pb``, ``local.trace`` … (2020–2022)  one, with all of these files
 ==========================================================  =====================================================
 
-``<host>.trace.json.gz`` beside ``<host>.xplane.pb`` is the same profile again (JAX) and is left out, and so are the caches that the Profile tab writes.
+``<host>.trace.json.gz`` beside ``<host>.xplane.pb`` is the same profile again (JAX) and is left out, and so are the caches that the
+Profile tab writes.
 """
 
 from __future__ import annotations
