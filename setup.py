@@ -28,13 +28,15 @@ def bundle_is_fresh() -> bool:
 
 
 def machine_has_npm() -> bool:
-    """Whether npm and a node that is new enough are on PATH."""
-    node = shutil.which("node")
-    if node is None or shutil.which("npm") is None:
-        return False
-    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
-    major = re.match(r"v(\d+)", version)
-    return major is not None and int(major[1]) >= OLDEST_NODE
+    """Whether npm works and node is new enough, both from PATH."""
+    version = re.match(r"v(\d+)", output_of("node"))
+    return version is not None and int(version[1]) >= OLDEST_NODE and output_of("npm") != ""
+
+
+def output_of(program: str) -> str:
+    """What `program --version` prints; empty where there is no such program or it does not work."""
+    path = shutil.which(program)
+    return subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout if path else ""
 
 
 def npm_and_path() -> tuple[list[str], str]:

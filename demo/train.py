@@ -8,7 +8,8 @@ from pathlib import Path
 os.environ.update(
     KERAS_BACKEND="tensorflow",
     TF_CPP_MIN_LOG_LEVEL="3",
-    CUDA_VISIBLE_DEVICES="-1",  # the models are tiny, and the curves should be alike on every machine
+    TF_ENABLE_ONEDNN_OPTS="0",  # this and the next: the curves should be alike on every machine
+    CUDA_VISIBLE_DEVICES="-1",
 )
 
 import keras
