@@ -1,9 +1,21 @@
 // Bundles src/ into the one ES module that TensorBoard loads: ../tb_advisor/static/index.js.
 import { statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { build, context } from "esbuild";
+import { build, context, transform } from "esbuild";
 
 const outfile = fileURLToPath(new URL("../tb_advisor/static/index.js", import.meta.url));
+
+// Styles travel inside the module, so that the tab is one file and needs no second request.
+const stylesAsText = {
+  name: "styles-as-text",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, "utf8"), { loader: "css", minify: true });
+      return { contents: code, loader: "text" };
+    });
+  },
+};
 
 const options = {
   entryPoints: [fileURLToPath(new URL("src/index.tsx", import.meta.url))],
@@ -14,8 +26,7 @@ const options = {
   minify: true,
   jsx: "automatic",
   jsxImportSource: "preact",
-  // Styles travel inside the module, so that the tab is one file and needs no second request.
-  loader: { ".css": "text" },
+  plugins: [stylesAsText],
   legalComments: "inline",
   logLevel: "info",
 };

@@ -250,18 +250,32 @@ export interface Gap {
   readonly jobs: number;
 }
 
-/** What was not checked, grouped by what is missing, most checks first. */
+/** What was not checked, grouped by what is missing, most checks first. Reasons that differ in their numbers only are one. */
 export function gapsOf(outcomes: readonly Outcome[]): Gap[] {
   const missing = outcomes.filter((outcome) => outcome.status === "not_applicable");
-  const groups = groupBy(missing, (outcome) => outcome.reason ?? "");
-  return [...groups]
-    .map(([reason, its]) => ({
-      reason,
+  const groups = groupBy(missing, (outcome) => (outcome.reason ?? "").replace(NUMBER, "#"));
+  return [...groups.values()]
+    .map((its) => ({
+      reason: spanned(its.map((outcome) => outcome.reason ?? "")),
       rules: [...new Set(its.map((outcome) => outcome.rule))].sort(byName),
       checks: its.length,
       jobs: new Set(its.map((outcome) => outcome.job)).size,
     }))
     .sort((a, b) => b.checks - a.checks);
+}
+
+const NUMBER = /(?<![\w.])\d[\d,]*(?![\w.])/g;
+
+/** One sentence for several that differ in whole numbers: "has 3 to 14 points". */
+function spanned(sentences: readonly string[]): string {
+  const numbers = sentences.map((sentence) => sentence.match(NUMBER) ?? []);
+  let at = 0;
+  return (sentences[0] ?? "").replace(NUMBER, () => {
+    const here = numbers.map((its) => its[at] ?? "").toSorted((a, b) => Number(a.replaceAll(",", "")) - Number(b.replaceAll(",", "")));
+    at++;
+    const [least, most] = [here[0] ?? "", here.at(-1) ?? ""];
+    return least === most ? least : `${least} to ${most}`;
+  });
 }
 
 export interface RoleUse {
@@ -300,13 +314,15 @@ function matcherOf(pattern: string): (name: string) => boolean {
   }
 }
 
-/** The job with the lowest validation loss (training loss where it has none) among jobs that share its tag. */
+/** The job with the lowest validation loss among those without an error; null where they log it under different names. */
 export function bestOf(entries: readonly Entry[]): Entry | null {
-  const candidates = entries.filter((entry) => Number.isFinite(Number(entry.job?.best?.value ?? NaN)));
-  const tags = new Set(candidates.map((entry) => entry.job?.best?.tag));
+  const value = (entry: Entry): number => Number(entry.job?.best?.value ?? NaN);
+  const candidates = entries.filter(
+    (entry) => entry.job !== null && bestIsValidation(entry.job) && entry.standing !== "error" && Number.isFinite(value(entry)),
+  );
   // Losses under different names may be different losses: no comparison is better than a wrong one.
-  if (tags.size !== 1) return null;
-  return candidates.reduce((a, b) => (Number(b.job?.best?.value) < Number(a.job?.best?.value) ? b : a));
+  if (new Set(candidates.map((entry) => entry.job?.best?.tag)).size !== 1) return null;
+  return candidates.reduce((a, b) => (value(b) < value(a) ? b : a));
 }
 
 /** Whether the best value is of the validation loss. */
@@ -323,4 +339,13 @@ function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
     else groups.set(keyOf(item), [item]);
   }
   return groups;
+}
+
+/** Training and validation loss that belong together: of the best value's tag where both have it, since other tags may count other steps. */
+export function lossesOf(job: Job): { readonly training: RunTag | null; readonly validation: RunTag | null } {
+  const pick = (role: string): RunTag | null => {
+    const members = job.roles[role] ?? [];
+    return members.find(([, tag]) => tag === job.best?.tag) ?? members[0] ?? null;
+  };
+  return { training: pick("training_loss"), validation: pick("validation_loss") };
 }

@@ -1,0 +1,16 @@
+// Arithmetic of the step bars. Pure.
+
+export function medianOf(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = sorted.length / 2;
+  const [low, high] = [sorted[Math.ceil(half) - 1] ?? 0, sorted[Math.floor(half)] ?? 0];
+  return (low + high) / 2;
+}
+
+/** Four to six round ticks from 0 to at least `most`. */
+export function ticksOf(most: number): number[] {
+  if (!(most > 0) || !Number.isFinite(most)) return [0, 1];
+  const power = 10 ** Math.floor(Math.log10(most / 5));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => most / size <= 5) ?? 10 * power;
+  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, i) => Number((i * step).toPrecision(12)));
+}

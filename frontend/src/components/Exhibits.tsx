@@ -1,0 +1,52 @@
+import type { Entry, Exhibit, Finding } from "../report";
+import { DataTable } from "./DataTable";
+import { SeriesChart } from "./SeriesChart";
+import { StepBars } from "./StepBars";
+
+interface Props {
+  readonly finding: Finding;
+  readonly entry: Entry;
+}
+
+/** The evidence of a diagnosis, in its order. */
+export function Exhibits({ finding, entry }: Props) {
+  return (
+    <>
+      {finding.diagnosis.exhibits.map((exhibit, i) => (
+        <figure key={i} class="exhibit">
+          <One exhibit={exhibit} finding={finding} entry={entry} />
+        </figure>
+      ))}
+    </>
+  );
+}
+
+function One({ exhibit, finding, entry }: Props & { readonly exhibit: Exhibit }) {
+  switch (exhibit.kind) {
+    case "series":
+      return <SeriesChart exhibit={exhibit} severity={finding.diagnosis.severity} entry={entry} />;
+    case "trace":
+      return <StepBars exhibit={exhibit} />;
+    case "table":
+      return <DataTable title={exhibit.title} columns={exhibit.columns} rows={exhibit.rows} />;
+    case "histogram":
+      return (
+        <figcaption>
+          Histograms of <code>{exhibit.tag}</code> in <code>{exhibit.run}</code>: the Histograms tab shows them.
+        </figcaption>
+      );
+    case "text":
+      return <Lines lines={exhibit.lines} />;
+    default:
+      // A newer server may know more kinds: their content is better than nothing.
+      return <Lines lines={JSON.stringify(exhibit, null, 2).split("\n")} />;
+  }
+}
+
+function Lines({ lines }: { readonly lines: readonly string[] }) {
+  return (
+    <pre class="lines" tabIndex={0}>
+      {lines.join("\n")}
+    </pre>
+  );
+}

@@ -1,0 +1,197 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { aligned, count, duration, integer, number, sentence } from "../format";
+import { bestIsValidation, bestOf, type Entry, matching, type Report, type Standing, tallyOf } from "../report";
+import { COVERAGE, jobRoute } from "../route";
+import { moveFocus, useKeys } from "../keys";
+import { Counts } from "./Counts";
+import { Glyph } from "./Glyph";
+import { RouteLink } from "./RouteLink";
+import { Sparkline } from "./Sparkline";
+import { AllClear, NoMatch, PartialBar } from "./States";
+
+interface Props {
+  readonly report: Report;
+  readonly entries: readonly Entry[];
+  readonly reading: boolean;
+  readonly selected: string | null;
+  readonly onSelect: (name: string) => void;
+}
+
+/** Every job in a line, worst first. */
+export function Overview({ report, entries, reading, selected, onSelect }: Props) {
+  const [pattern, setPattern] = useState("");
+  const [standing, setStanding] = useState<Standing | null>(null);
+  const filter = useRef<HTMLInputElement>(null);
+  const table = useRef<HTMLTableElement>(null);
+  const visible = matching(entries, pattern, standing);
+  const current = visible.find((entry) => entry.name === selected) ?? visible[0];
+  const at = current ? visible.indexOf(current) : -1;
+  const rows = (): HTMLElement[] => [...(table.current?.querySelectorAll<HTMLElement>("a.row-link") ?? [])];
+
+  useKeys({
+    j: () => moveFocus(rows(), 1, at - 1),
+    k: () => moveFocus(rows(), -1, at + 1),
+    Enter: () => (rows().find((row) => row === document.activeElement) ?? rows()[at])?.click(),
+    "/": () => filter.current?.focus(),
+  });
+
+  // Back from a job: to the row it came from.
+  useEffect(() => {
+    if (document.hasFocus() && selected !== null) rows()[at]?.focus();
+  }, []);
+
+  const clearFilter = (): void => {
+    setPattern("");
+    setStanding(null);
+  };
+
+  return (
+    <section aria-label="Overview">
+      <div class="toolbar">
+        <label class="filter">
+          <span class="visually-hidden">Filter jobs by a regular expression</span>
+          <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+            <circle cx="7" cy="7" r="4.2" />
+            <path d="m10.2 10.2 3.6 3.6" />
+          </svg>
+          <input
+            ref={filter}
+            value={pattern}
+            placeholder="Filter jobs (regex)"
+            spellcheck={false}
+            onInput={(event) => setPattern(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key !== "Escape") return;
+              clearFilter();
+              event.currentTarget.blur();
+            }}
+          />
+          <kbd>/</kbd>
+        </label>
+        <StandingFilter entries={entries} chosen={standing} onChoose={setStanding} />
+      </div>
+      <PartialBar report={report} />
+      <Tally report={report} reading={reading} />
+      {!reading && entries.every((entry) => entry.shown.length === 0) && <AllClear report={report} entries={entries} />}
+      {visible.length === 0 && !reading && (pattern !== "" || standing !== null) ? (
+        <NoMatch pattern={pattern || sentence(standing ?? "")} hidden={entries.length} onClear={clearFilter} />
+      ) : (
+        <Jobs table={table} entries={visible} best={bestOf(entries)} current={current ?? null} onSelect={onSelect} />
+      )}
+    </section>
+  );
+}
+
+function StandingFilter({ entries, chosen, onChoose }: { readonly entries: readonly Entry[]; readonly chosen: Standing | null; readonly onChoose: (standing: Standing | null) => void }) {
+  const of = (standing: Standing): number => entries.filter((entry) => entry.standing === standing).length;
+  return (
+    <div class="segments" role="group" aria-label="Severity">
+      <button type="button" aria-pressed={chosen === null} onClick={() => onChoose(null)}>
+        All <b>{entries.length}</b>
+      </button>
+      {(["error", "warning", "info", "clear"] as const)
+        .filter((standing) => of(standing) > 0)
+        .map((standing) => (
+          <button key={standing} type="button" aria-pressed={chosen === standing} onClick={() => onChoose(chosen === standing ? null : standing)}>
+            <Glyph kind={standing} />
+            {sentence(standing)} <b>{of(standing)}</b>
+          </button>
+        ))}
+    </div>
+  );
+}
+
+function Tally({ report, reading }: { readonly report: Report; readonly reading: boolean }) {
+  const tally = tallyOf(report.outcomes);
+  const runs = report.jobs.reduce((sum, job) => sum + job.runs.length, 0);
+  if (reading) return null;
+  return (
+    <div class="tally-line">
+      <span>
+        {count(report.jobs.length, "job")}, {count(runs, "run")} in <code>{report.logdir}</code>
+      </span>
+      <RouteLink route={COVERAGE}>
+        {count(tally.clear, "check")} clear, {integer(tally.notChecked)} not checked{tally.failed > 0 && `, ${integer(tally.failed)} failed`}
+      </RouteLink>
+    </div>
+  );
+}
+
+interface JobsProps {
+  readonly table: { current: HTMLTableElement | null };
+  readonly entries: readonly Entry[];
+  readonly best: Entry | null;
+  readonly current: Entry | null;
+  readonly onSelect: (name: string) => void;
+}
+
+function Jobs({ table, entries, best, current, onSelect }: JobsProps) {
+  const values = aligned(entries.map((entry) => number(entry.job?.best?.value ?? null)));
+  const lasts = aligned(entries.map((entry) => number(entry.job?.best?.last ?? null)));
+  return (
+    <table class="jobs" ref={table}>
+      <thead>
+        <tr>
+          <th scope="col">Status</th>
+          <th scope="col">Job</th>
+          <th scope="col">Main finding</th>
+          <th scope="col" class="legend">
+            Loss <span class="key" />
+            training <span class="key validation" />
+            validation
+          </th>
+          <th scope="col" class="right">
+            Best
+          </th>
+          <th scope="col" class="right">
+            at step
+          </th>
+          <th scope="col" class="right">
+            Last
+          </th>
+          <th scope="col" class="right">
+            Duration
+          </th>
+          <th scope="col">Findings</th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry, i) => (
+          <tr key={entry.name} class={`${entry === current ? "selected" : ""} ${entry.shown.length === 0 ? "quiet" : ""}`}>
+            <td class={`status ${entry.standing}`}>
+              <Glyph kind={entry.standing} />
+              {sentence(entry.standing)}
+            </td>
+            <td class="name">
+              <span onFocusCapture={() => onSelect(entry.name)}>
+                <RouteLink route={jobRoute(entry.name)} class="row-link">
+                  {entry.name}
+                </RouteLink>
+              </span>
+              <span class="under">{findingOf(entry)}</span>
+            </td>
+            <td class="finding" title={findingOf(entry)}>
+              {findingOf(entry)}
+            </td>
+            <td>{entry.job && <Sparkline entry={entry} job={entry.job} />}</td>
+            <td class={`right ${entry === best ? "lead" : ""}`} title={entry.job && !bestIsValidation(entry.job) ? "training loss" : "validation loss"}>
+              {values[i]}
+            </td>
+            <td class="right soft">{entry.job?.best && integer(entry.job.best.step)}</td>
+            <td class={`right ${Number.isFinite(Number(entry.job?.best?.last ?? 0)) ? "" : "error"}`}>{lasts[i]}</td>
+            <td class="right soft">{entry.job && duration(entry.job.duration_s)}</td>
+            <td class="findings">
+              <Counts entry={entry} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function findingOf(entry: Entry): string {
+  const worst = entry.shown[0] ?? entry.noted[0];
+  if (worst) return worst.diagnosis.summary;
+  return entry.job ? `Nothing found in ${count(entry.clear.length, "check")}` : "";
+}
