@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -18,6 +19,7 @@ from tb_advisor.fixes import Fix, fix, in_order_for
 from tb_advisor.links import Host, links_of
 from tb_advisor.logdir.jobs import Job
 from tb_advisor.message import Message, Missing
+from tb_advisor.series import Series
 from tb_advisor.version import __version__
 
 SCHEMA_VERSION = 1
@@ -56,7 +58,12 @@ class BestValue:
 
 @dataclass(frozen=True)
 class JobSummary:
-    """One job in a line. Wall times are seconds since the epoch; `roles` maps roles to their (run, tag) pairs."""
+    """One job in a line.
+
+    Wall times are seconds since the epoch. `first_step` and `last_step` are those of the losses that rules compare, so
+    that a log with several axes (epochs beside iterations) counts in theirs. `roles` maps roles to their (run, tag)
+    pairs.
+    """
 
     name: str
     runs: tuple[str, ...]
@@ -124,6 +131,7 @@ class Report:
 def summarize(job: Job, evidence: Evidence) -> JobSummary:
     """The line that stands for a job in the report."""
     series = [s for s in job.scalars if len(s)]
+    main = _main_curves(evidence) or series
     starts = [float(s.wall_times[0]) for s in series]
     ends = [float(s.wall_times[-1]) for s in series]
     roles: Roles = evidence["roles"]
@@ -133,8 +141,8 @@ def summarize(job: Job, evidence: Evidence) -> JobSummary:
         writer=evidence["writer"],
         task=evidence["task"],
         finished=evidence["finished"],
-        first_step=min((int(s.steps[0]) for s in series), default=None),
-        last_step=max((int(s.steps[-1]) for s in series), default=None),
+        first_step=min((int(s.steps.min()) for s in main), default=None),
+        last_step=max((int(s.steps.max()) for s in main), default=None),
         started=min(starts, default=None),
         duration_s=max(ends) - min(starts) if series else 0.0,
         tags=len({s.tag for s in series}),
@@ -195,14 +203,19 @@ def _fix(entry: Fix, writer: str) -> Json:
     }
 
 
-def _best(evidence: Evidence) -> BestValue | None:
+def _main_curves(evidence: Evidence) -> list[Series]:
+    """Validation loss and training loss, those that are there."""
+    found = []
     for name in ("val_loss", "train_loss"):
-        try:
-            series = evidence[name].finite
-        except Missing:
-            continue
-        if len(series):
-            at = int(series.values.argmin())
-            last = float(evidence[name].values[-1])
-            return BestValue(series.run, series.tag, int(series.steps[at]), float(series.values[at]), last)
+        with suppress(Missing):
+            found.append(evidence[name])
+    return found
+
+
+def _best(evidence: Evidence) -> BestValue | None:
+    for series in _main_curves(evidence):
+        finite = series.finite
+        if len(finite):
+            at = int(finite.values.argmin())
+            return BestValue(series.run, series.tag, int(finite.steps[at]), float(finite.values[at]), float(series.values[-1]))
     return None

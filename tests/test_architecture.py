@@ -19,7 +19,7 @@ ALLOWED = {
     "fixes": {"message"},
     "rules": {"diagnosis", "evidence", "logdir", "message", "rule", "series"},
     "links": {"diagnosis"},
-    "report": {"diagnosis", "evidence", "fixes", "links", "logdir", "message", "rules", "version"},
+    "report": {"diagnosis", "evidence", "fixes", "links", "logdir", "message", "rules", "series", "version"},
     "render": {"diagnosis", "fixes", "message", "report", "rules"},
     "advise": {"diagnosis", "evidence", "logdir", "message", "report", "rule", "rules"},
     "watch": {"advise", "logdir", "report", "series"},

@@ -17,8 +17,8 @@ _SPECIAL = {
 
 
 def losses(roles: Roles) -> tuple[Series, ...]:
-    """Every loss of the job, training and validation, all points. Raises `Missing` where there is none."""
-    found = tuple(a.series for a in roles.of("loss"))
+    """Every loss of the job, all points: training before validation, the main one first. Raises `Missing` where there is none."""
+    found = tuple(a.series for a in sorted(roles.of("loss"), key=lambda a: (a.evaluation, *_rank(a, None))))
     if not found:
         raise Missing("no tag plays the role of a loss (looked for a word loss, nll or cross entropy)")
     return found
@@ -52,7 +52,7 @@ def _main_loss(roles: Roles, *, evaluation: bool) -> Assignment:
     return min(named, key=lambda a: _rank(a, train))
 
 
-def _rank(a: Assignment, train: Assignment | None) -> tuple[bool, ...] | tuple[object, ...]:
+def _rank(a: Assignment, train: Assignment | None) -> tuple[object, ...]:
     """Smaller is better: the main loss before its parts, epoch means before running means, the partner of `train`, val
     before test, more points.
     """

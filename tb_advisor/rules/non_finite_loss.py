@@ -40,7 +40,7 @@ def non_finite_loss(losses: tuple[Series, ...]) -> Iterator[Diagnosis]:
     broken = [series for series in (loss.surviving for loss in losses) if not np.isfinite(series.values).all()]
     if not broken:
         return
-    first = min(broken, key=lambda series: float(series.wall_times[_first_bad(series)]))
+    first = _first_to_break(broken)
     others = tuple(series for series in broken if series is not first and series.shares_axis_with(first))
     bad = ~np.isfinite(first.values)
     at = _first_bad(first)
@@ -65,6 +65,17 @@ def non_finite_loss(losses: tuple[Series, ...]) -> Iterator[Diagnosis]:
         ),
         explains=() if recovered else ("loss-divergence", "loss-not-decreasing", "overfitting", "overtraining"),
     )
+
+
+def _first_to_break(broken: list[Series]) -> Series:
+    """The first of the losses, in their order, that broke no later than any other as far as its points can tell."""
+    earliest = min(float(series.wall_times[_first_bad(series)]) for series in broken)
+    return next(series for series in broken if _last_good_time(series) < earliest)
+
+
+def _last_good_time(series: Series) -> float:
+    at = _first_bad(series)
+    return float(series.wall_times[at - 1]) if at else float("-inf")
 
 
 def _first_bad(series: Series) -> int:

@@ -52,3 +52,11 @@ def test_a_training_that_started_again_after_the_nan_is_judged_from_there():
     broken = series([1.0, NAN, NAN, 1.0, 0.9, 0.8])
     broken.steps[:] = [0, 1, 2, 0, 1, 2]
     assert non_finite_loss((broken,)) == []
+
+
+def test_of_losses_that_broke_together_the_main_one_is_named():
+    """Keras writes the validation loss a moment before the training loss of the same epoch."""
+    training = series([1.0, 0.5, NAN, NAN], seconds=10, tag="epoch_loss", run="train")
+    validation = series([1.0, 0.6, NAN, NAN], seconds=9.9, tag="epoch_loss", run="validation")
+    (found,) = non_finite_loss((training, validation))
+    assert found.exhibits[0].run_tags[0] == ("train", "epoch_loss")
