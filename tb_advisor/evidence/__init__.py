@@ -1,7 +1,7 @@
 """What rules look at: named, derived once from a job, memoised.
 
-A piece of evidence is a function whose parameters are other evidence, down to `job` itself. Where the log does not hold it, it raises `Missing`
-with what was looked for.
+A piece of evidence is a function whose parameters are other evidence, down to `job` itself. Where the log does not hold
+it, it raises `Missing` with what was looked for.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Evidence:
         self._failed: dict[str, Exception] = {}
 
     def __getitem__(self, name: str) -> Any:
-        """The piece of evidence called `name`. Raises `Missing` where it is not in the log, `KeyError` where there is no such evidence."""
+        """The piece of evidence called `name`. Raises `Missing` where it is not in the log, `KeyError` where there is
+        no such evidence.
+        """
         if name in self._failed:
             raise self._failed[name]
         if name not in self._known:

@@ -8,9 +8,12 @@ from importlib import import_module
 from tb_advisor.rule import Rule
 
 MODULES = (
+    "incomplete_capture",
+    "input_bound_steps",
     "loss_divergence",
     "loss_not_decreasing",
     "loss_spikes",
+    "memory_spike",
     "missing_validation",
     "non_finite_loss",
     "overfitting",
