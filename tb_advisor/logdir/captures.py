@@ -71,7 +71,7 @@ def find_captures(run: str, directory: Path, names: list[str]) -> list[Capture]:
 
 def host_of(name: str) -> str:
     """The host in the name of a session's file: ``worker0.example.org`` for ``worker0.example.org.xplane.pb``."""
-    for suffix in (XPLANE, *_CHROME[::-1], *OLD_FORMATS):
+    for suffix in (XPLANE, *_KINETO, *_CHROME, *OLD_FORMATS):
         if name.endswith(suffix):
             return name.removesuffix(suffix)
     return _stem(name)

@@ -142,7 +142,7 @@ def _diagnosis(verdict: _Verdict, hosts: int) -> Diagnosis:
 
 def _message(verdict: _Verdict, hosts: int) -> Message:
     times = verdict.times
-    even = float(np.median(times.wait_ms)) >= verdict.wait_ms / 2
+    even = float(np.quantile(times.wait_ms, 0.25)) >= verdict.wait_ms / 2
     subject = "Each step waits" if even else "On average a step waits"
     reason, values = _reason(times)
     place = ""

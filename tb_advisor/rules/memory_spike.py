@@ -9,11 +9,11 @@ checkpoint, a batch that is longer than the others.
 ## How it is found
 
 In memory scalars of any unit (bytes, megabytes, percent): the local level of a point is the median of the `window` (15)
-points around it. A spike is at least `min_ratio` (1.5) times that level and at least `min_deviations` (12) times the
-scaled median absolute residual above it, so that noise and a sawtooth of garbage collection are silent. It must be back
-below half its height within `max_points` (5) points, so that warm-up, stairs and growth are no spikes; the first two
-points and the last one cannot be judged. Where the tag says that it is a percentage, the spike must be `min_headroom` (10)
-points high.
+points around it, or of a tenth of the run where that is more. A spike is at least `min_ratio` (1.5) times that level and
+at least `min_deviations` (12) times the scaled median absolute residual above it, so that noise and a sawtooth of garbage
+collection are silent. It must be back below half its height within `max_points` (5) points or `max_share` (4%) of the
+run, so that warm-up, stairs and growth are no spikes; the first two points and the last one cannot be judged. Where the
+tag says that it is a percentage, the spike must be `min_headroom` (10) points high.
 
 In captures with allocator events: the highest peak of a step against the median peak of all whole steps but the first,
 at least `min_ratio` times as high, by at least `min_headroom` (10%) of the capacity where that is known and by at least
@@ -45,7 +45,7 @@ from tb_advisor.series import Floats, Series, rolling_median
 
 _PERCENT_WORDS = frozenset({"percent", "pct", "percentage"})
 _UNITS = {"bytes": "bytes", "mb": "MB", "mib": "MiB", "gb": "GB", "gib": "GiB", "kb": "kB"}
-_LEAST_POINTS = 20
+_LEAST_POINTS = 10
 _LEAST_STEPS = 4
 
 
@@ -77,6 +77,7 @@ def memory_spike(
     min_deviations: float = 12.0,
     window: int = 15,
     max_points: int = 5,
+    max_share: float = 0.04,
     min_headroom: float = 0.1,
     min_bytes: float = 16 * 2**20,
 ) -> Iterator[Diagnosis]:
@@ -86,7 +87,9 @@ def memory_spike(
     if not scalars and not allocators:
         raise _missing(logged_memory, allocator_memory)
     for memory in scalars:
-        spikes = _spikes(memory, min_ratio, min_deviations, window, max_points, min_headroom)
+        longest = max(max_points, round(max_share * len(memory)))
+        around = max(window, len(memory) // 10)
+        spikes = _spikes(memory, min_ratio, min_deviations, around, longest, min_headroom)
         if spikes:
             yield _logged(memory, spikes, warn_ratio)
     for allocator in allocators:
@@ -107,13 +110,13 @@ def _missing(logged: tuple[Series, ...], allocators: tuple[AllocatorMemory, ...]
         template = "the allocator events of {name} cover {count} whole steps; {least} are needed"
         return Missing(template, name=name, count=count, least=_LEAST_STEPS)
     return Missing(
-        "neither a memory scalar nor allocator events in a profiler capture (looked for the words memory, mem, rss, vram; a capture of a CPU "
-        "holds no allocator events, except PyTorch's with profile_memory=True)"
+        "neither a memory scalar (looked for the words memory, mem, rss, vram) nor allocator events in a profiler capture; a capture of a "
+        "CPU holds no allocator events, except PyTorch's with profile_memory=True"
     )
 
 
 def _comes_and_goes(peaks: Floats, top: int, usual: float) -> bool:
-    """Whether the peak at `top` rises from a lower level and falls back; the last step must rise at once, since nothing comes after it."""
+    """Whether the peak at `top` rises from a lower level and falls back. In the last step it must rise at once: nothing comes after."""
     excess = float(peaks[top]) - usual
     if top == len(peaks) - 1:
         return bool(peaks[top - 1] <= usual + excess / 4)

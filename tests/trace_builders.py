@@ -1,0 +1,125 @@
+"""Literals for tests: profiler captures as TensorFlow, JAX and PyTorch write them.
+
+An XSpace is built with the message classes that also read it; Kineto traces are plain JSON.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tb_advisor.logdir.captures import Capture
+from tb_advisor.logdir.xplane import xspace_class
+
+START_NS = 1_796_000_000_000_000_000
+SESSION = "2026_12_01_12_00_00"
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+WORKERS = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+Stat = int | float | str
+
+
+@dataclass(frozen=True)
+class E:
+    """One event: name, start and duration in milliseconds from the start of the trace, and its stats."""
+
+    name: str
+    start: float
+    duration: float
+    stats: Mapping[str, Stat] = field(default_factory=dict)
+
+
+Planes = Mapping[str, Mapping[str, Sequence[E]]]
+
+
+def xspace(planes: Planes, *, errors: Sequence[str] = (), plane_stats: Mapping[str, Mapping[str, Stat]] | None = None) -> bytes:
+    """The bytes of an XSpace: plane name → line name → events."""
+    space = xspace_class()(errors=[error.encode() for error in errors])
+    for plane_name, lines in planes.items():
+        plane = space.planes.add(name=plane_name.encode())
+        event_ids: dict[str, int] = {}
+        stat_ids: dict[str, int] = {}
+        for line_name, events in lines.items():
+            line = plane.lines.add(name=line_name.encode(), timestamp_ns=START_NS)
+            for event in events:
+                key = event_ids.setdefault(event.name, len(event_ids) + 1)
+                added = line.events.add(metadata_id=key, offset_ps=round(event.start * 1e9), duration_ps=round(event.duration * 1e9))
+                for name, value in event.stats.items():
+                    _add_stat(added.stats.add(metadata_id=stat_ids.setdefault(name, len(stat_ids) + 1)), value)
+        for name, value in ((plane_stats or {}).get(plane_name) or {}).items():
+            _add_stat(plane.stats.add(metadata_id=stat_ids.setdefault(name, len(stat_ids) + 1)), value)
+        for name, key in event_ids.items():
+            plane.event_metadata.add(key=key).value.name = name.encode()
+        for name, key in stat_ids.items():
+            plane.stat_metadata.add(key=key).value.name = name.encode()
+    return bytes(space.SerializeToString())
+
+
+def _add_stat(stat: Any, value: Stat) -> None:
+    if isinstance(value, str):
+        stat.str_value = value.encode()
+    elif isinstance(value, float):
+        stat.double_value = value
+    else:
+        stat.int64_value = value
+
+
+def xplane_capture(run: Path, planes: Planes, *, host: str = "host", session: str = SESSION, **more: Any) -> Path:
+    """A session of the Profile tab below the run's directory. Returns the path of its file."""
+    return put(run / "plugins" / "profile" / session / f"{host}.xplane.pb", xspace(planes, **more))
+
+
+def put(path: Path, content: bytes | str = b"") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def keras_steps(periods: Sequence[float], waits: Sequence[float], *, first: int = 10, marker: str = "Profiled batch") -> Planes:
+    """Steps of a Keras run with tf.data: a marker a step, and the wait at its beginning on the thread of the iterator."""
+    markers, gets, start = [], [], 0.0
+    for i, (period, wait) in enumerate(zip(periods, waits, strict=True)):
+        markers.append(E(marker, start, period * 0.98, {"step_num": first + i}))
+        gets.append(E("IteratorGetNextOp::DoCompute", start + period * 0.005, wait))
+        start += period
+    markers.append(E(marker, start, 1.0, {"step_num": first + len(periods)}))
+    return {"/host:CPU": {"python": markers, "tf_data_iterator_get_next/1": gets}}
+
+
+def kineto_steps(periods: Sequence[float], waits: Sequence[float], *, loader: str = LOADER, first: int = 5) -> list[dict[str, Any]]:
+    """Steps of a PyTorch run: ProfilerStep, and the DataLoader at its beginning."""
+    events, start = [], 1000.0
+    for i, (period, wait) in enumerate(zip(periods, waits, strict=True)):
+        events.append(kineto_event(f"ProfilerStep#{first + i}", start, period))
+        events.append(kineto_event(loader, start + 0.001, wait))
+        start += period
+    return events
+
+
+def kineto_event(name: str, start: float, duration: float, category: str = "user_annotation", **args: Any) -> dict[str, Any]:
+    """A complete event; start and duration in milliseconds."""
+    return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start * 1e3, "dur": duration * 1e3, "args": args}
+
+
+def kineto_memory(start: float, total: int, *, change: int = 0, device: int = 0) -> dict[str, Any]:
+    """A memory event of a CUDA device; `total` bytes are allocated after it."""
+    args = {"Bytes": change, "Total Allocated": total, "Total Reserved": total, "Device Type": 1, "Device Id": device}
+    return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": start * 1e3, "args": args}
+
+
+def kineto_text(events: Sequence[Mapping[str, Any]], devices: Sequence[Mapping[str, Any]] = ()) -> str:
+    return json.dumps({"schemaVersion": 1, "deviceProperties": list(devices), "traceEvents": list(events)})
+
+
+def kineto_capture(run: Path, events: Sequence[Mapping[str, Any]], *, name: str = "worker0.123", devices: Sequence[Any] = ()) -> Path:
+    return put(run / f"{name}.pt.trace.json.gz", gzip.compress(kineto_text(events, devices).encode()))
+
+
+def capture(path: Path, run: str = "exp") -> Capture:
+    """The capture of one file."""
+    session = path.parent.name if path.name.endswith(".xplane.pb") else path.name.split(".pt.")[0]
+    return Capture(f"{run}/{session}", run, (path,))
