@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from tb_advisor.diagnosis import Outcome, Status
 from tb_advisor.evidence import Evidence
 from tb_advisor.logdir.jobs import Family, Job, LogdirError, RunCache, find_families, find_jobs, read_job
@@ -93,7 +95,8 @@ def check_family(rule: Rule, family: Family) -> Outcome:
 
 def _outcome(rule: Rule, clear: Outcome, gather: Callable[[], list[object]]) -> Outcome:
     try:
-        diagnoses = tuple(rule(*gather()))
+        with np.errstate(all="ignore"):  # a log may hold 3e38; what overflows is compared like any other infinite value
+            diagnoses = tuple(rule(*gather()))
     except Missing as missing:
         return replace(clear, status=Status.NOT_APPLICABLE, reason=missing.message)
     except Exception as error:  # the one broad except: a failing rule must not spoil the report

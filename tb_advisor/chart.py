@@ -31,7 +31,7 @@ def chart_points(series: Series, points: int, keep: Iterable[tuple[int, int]], s
         "total": len(series),
         "steps": kept.steps.tolist(),
         "values": [value if ok else None for value, ok in zip(kept.values.tolist(), finite.tolist(), strict=True)],
-        "wall_times": kept.wall_times.tolist(),
+        "wall_times": plain(kept.wall_times.tolist()),
         "non_finite": [
             {"step": step, "value": plain(value)}
             for step, value in zip(kept.steps[~finite].tolist(), kept.values[~finite].tolist(), strict=True)

@@ -95,7 +95,7 @@ def read_event_file(path: Path, plugins: dict[str, str] | None = None) -> EventF
     return result
 
 
-def scalar_tags_at_start(path: Path, limit: int = 1 << 16) -> frozenset[str]:
+def scalar_tags_at_start(path: Path, limit: int = 1 << 12) -> frozenset[str]:
     """The scalar tags within the first `limit` bytes of the file. Never raises."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event

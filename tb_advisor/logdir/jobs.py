@@ -289,8 +289,8 @@ def _is_part_of_parent(name: str, parent: str, runs: Mapping[str, RunFiles]) -> 
     if base.lower() in TRAINING_SPLITS:
         return True
     if base.lower() in EVALUATION_SPLITS:
-        siblings = {PurePosixPath(other).name.lower() for other in runs if _parent(other) == parent and other != name}
-        return parent in runs or bool(siblings & (TRAINING_SPLITS | EVALUATION_SPLITS))
+        splits = {spelled for split in TRAINING_SPLITS | EVALUATION_SPLITS for spelled in (split, split.title(), split.upper())}
+        return parent in runs or any((PurePosixPath(parent) / split).as_posix() in runs for split in splits - {base})
     if _HPARAMS_RUN.fullmatch(base):
         return parent in runs
     return "_" in base and name in runs and _is_add_scalars_run(base, runs[name])

@@ -51,8 +51,9 @@ def overfitting(
 ) -> Iterator[Diagnosis]:
     """One diagnosis from the best evaluation on."""
     val, train = val_loss.finite, train_loss.finite
-    if len(val) < min_evaluations or not len(train):
-        raise Missing("{tag} has {count} finite points; {needed} are needed", tag=val_loss.tag, count=len(val), needed=min_evaluations)
+    for series in (val, train):
+        if len(series) < min_evaluations:
+            raise Missing("{tag} has {count} finite points; {needed} are needed", tag=series.tag, count=len(series), needed=min_evaluations)
     best_at = int(val.values.argmin())
     best, best_step, last = float(val.values[best_at]), int(val.steps[best_at]), int(val.steps[-1])
     end = float(np.median(val.values[-3:]))
@@ -62,7 +63,7 @@ def overfitting(
     floor = max(min_rise * best, min_rise_of_start * min(1.0, float(val.values[0])), min_noise_ratio * val.noise)
     trained = _smoothed_at(train, val)
     train_at_best, train_end = float(trained[best_at]), float(np.median(trained[-3:]))
-    train_fell = train_end <= max_train * train_at_best or train_end < 0.05 * train.start
+    train_fell = train_at_best > 0 and (train_end <= max_train * train_at_best or train_end < 0.05 * train.start)
     if rise < floor or val.share_of_run(best_step) >= latest_best or not train_fell:
         return
     share, seconds = 1 - val.share_of_run(best_step), val.seconds_after(best_step)
