@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_advisor.diagnosis import Confidence
 from tb_advisor.evidence.intervals import Floats, covered
 from tb_advisor.evidence.roles import words
 from tb_advisor.logdir.captures import XPLANE, Capture
@@ -91,12 +90,10 @@ class MarkedSteps:
         """The number of whole steps."""
         return max(0, len(self.edges_ms) - 1)
 
-    def confidence(self) -> Confidence:
-        """High for five or more periods of a real marker; fewer, or steps told from what repeats, lower it."""
-        explicit = self.source in (StepSource.MARKER, StepSource.PROFILER_STEP, StepSource.DEVICE)
-        if self.periods >= 5:
-            return Confidence.HIGH if explicit else Confidence.MEDIUM
-        return Confidence.MEDIUM if explicit else Confidence.LOW
+    @property
+    def are_marked(self) -> bool:
+        """Whether the program or its profiler marked the steps; else they are told from what repeats."""
+        return self.source in (StepSource.MARKER, StepSource.PROFILER_STEP, StepSource.DEVICE)
 
 
 @dataclass(frozen=True)

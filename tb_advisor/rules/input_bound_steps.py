@@ -119,9 +119,6 @@ def _waits(times: StepTimes, share: float, wait_ms: float, steady: float) -> boo
 
 def _diagnosis(verdict: _Verdict, hosts: int) -> Diagnosis:
     times = verdict.times
-    confidence = times.steps.confidence()
-    if times.kind is InputKind.ANNOTATION and confidence is Confidence.HIGH:
-        confidence = Confidence.MEDIUM
     busy_ms = verdict.step_ms - verdict.wait_ms
     faster = Message(
         "Without the wait a step would take {busy:duration}: at most {speedup:.1f}× faster",
@@ -131,13 +128,20 @@ def _diagnosis(verdict: _Verdict, hosts: int) -> Diagnosis:
     return Diagnosis(
         _message(verdict, hosts),
         verdict.severity,
-        confidence,
+        _confidence(times),
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
         impact=Impact("time", faster, share=verdict.share),
         exhibits=_exhibits(times),
         fixes=_fixes(times),
     )
+
+
+def _confidence(times: StepTimes) -> Confidence:
+    if times.steps.periods < 5:
+        return Confidence.MEDIUM if times.steps.are_marked else Confidence.LOW
+    certain = times.steps.are_marked and times.kind is not InputKind.ANNOTATION
+    return Confidence.HIGH if certain else Confidence.MEDIUM
 
 
 def _message(verdict: _Verdict, hosts: int) -> Message:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_advisor.diagnosis import Confidence
 from tb_advisor.evidence.intervals import covered, merged
 from tb_advisor.evidence.trace_steps import InputKind, StepSource, marked_steps, read_capture, step_times
 from tb_advisor.logdir.captures import Capture
@@ -85,7 +84,7 @@ def test_pytorch_without_profiler_step_counts_from_batch_to_batch(tmp_path):
     events = [kineto_event(LOADER, 100 * i + 1, 30) for i in range(7)]
     times = times_of(kineto_capture(tmp_path, events))
     assert (times.steps.source, times.steps.periods, times.workers) == (StepSource.DATA_LOADER, 6, False)
-    assert times.steps.confidence() is Confidence.MEDIUM
+    assert not times.steps.are_marked
 
 
 def test_one_profiler_step_around_a_whole_run_is_no_step(tmp_path):
@@ -97,7 +96,7 @@ def test_steps_of_the_function_that_takes_most_time(tmp_path):
     call = {"tf_function_call": "notTraced-nonXla", "tracing_count": 1}
     events = [E("train_step", 10 * i, 8, call) for i in range(7)] + [E("log", 10 * i + 9, 0.1, call) for i in range(7)]
     steps = steps_of(xplane_capture(tmp_path, {HOST: {"python": sorted(events, key=lambda e: e.start)}}))
-    assert (steps.source, steps.marker, steps.periods, steps.confidence()) == (StepSource.FUNCTION, "train_step", 6, Confidence.MEDIUM)
+    assert (steps.source, steps.marker, steps.periods, steps.are_marked) == (StepSource.FUNCTION, "train_step", 6, False)
 
 
 def test_a_call_inside_a_call_is_one_step(tmp_path):

@@ -123,7 +123,7 @@ def test_a_spike_of_pytorch(tmp_path):
 
 
 def test_nothing_to_look_at_names_both():
-    with pytest.raises(Missing, match="neither a memory scalar .* nor allocator events .* a capture of a CPU holds no allocator events"):
+    with pytest.raises(Missing, match=r"neither a memory scalar .* nor allocator events .* a capture of a CPU holds no allocator events"):
         memory_spike((), ())
     with pytest.raises(Missing, match="has 3 points; 10 are needed"):
         logged([1, 2, 3])
