@@ -6,6 +6,7 @@ the marker, the marker lasts 5 ms and the step 127 ms.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -242,7 +243,8 @@ def _by_marker(trace: Trace, lines: tuple[Line, ...]) -> _Found | None:
             continue
         by_name = defaultdict(list)
         for index, number in zip(column.events.tolist(), column.values.tolist(), strict=True):
-            by_name[line.names[line.ids[index]]].append((index, int(number)))
+            if math.isfinite(number):
+                by_name[line.names[line.ids[index]]].append((index, int(number)))
         candidates += [(name, line, marks) for name, marks in by_name.items()]
     if not candidates:
         return None

@@ -176,9 +176,9 @@ Tuner(trainer).scale_batch_size(model, mode="binsearch")
             "tensorflow": """for gpu in tf.config.list_physical_devices("GPU"):
     tf.config.experimental.set_memory_growth(gpu, True)  # before the first op
 """,
-            "pytorch": """# PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py
+            "pytorch": """os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # before torch is imported
 """,
-            "jax": """# XLA_PYTHON_CLIENT_PREALLOCATE=false python train.py
+            "jax": """os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # before jax is imported
 """,
         },
         urls={
