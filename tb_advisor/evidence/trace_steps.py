@@ -195,9 +195,8 @@ def step_times(traces: tuple[CaptureTraces, ...], marked_steps: tuple[MarkedStep
             events=best.trace.events,
         )
     raise Missing(
-        "the capture {capture} holds {count} steps ({marker}), {periods} of them whole; {least} whole ones are needed",
+        "the capture {capture} holds too few whole steps (marker {marker}): {periods}; {least} are needed",
         capture=best.capture.name,
-        count=len(best.starts_ms),
         periods=best.periods,
         marker=best.marker,
         least=LEAST_STEPS,

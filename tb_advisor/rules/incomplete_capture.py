@@ -71,7 +71,7 @@ def _too_little(each: CaptureTraces, best: MarkedSteps | None, least_steps: int)
         tail = " (and {more} more)" if more > 0 else ""
         return Message(f"Capture {{capture}} gives no verdict: {{reason}}{tail}.", capture=name, reason=reason, more=more)
     if not any(trace.events for trace in each.traces):
-        return Message("Capture {capture} is empty: {files} hold no event.", capture=name, files=_files(each))
+        return Message("Capture {capture} is empty: no event in {files}.", capture=name, files=_files(each))
     if best.source is None:
         return Message(
             "Capture {capture} holds no step: none of its {events} events is a step marker, a ProfilerStep or a function that repeats.",
@@ -103,7 +103,7 @@ def _describe(trace: Trace, steps: MarkedSteps) -> str:
         marker = "no step marker"
     else:
         kind = f", a {steps.source.value}" if steps.source in _GUESSED else ""
-        marker = f"{len(steps.starts_ms)} steps of {steps.marker}{kind}, {steps.periods} of them whole"
+        marker = f"steps of {steps.marker}{kind}: {len(steps.starts_ms)}, whole ones: {steps.periods}"
     notes = "".join(f"; {note}" for note in trace.notes)
     return f"{trace.file}: host {trace.host}, {trace.events:,} events over {trace.window_ms:,.0f} ms, {devices}, {marker}{notes}"
 

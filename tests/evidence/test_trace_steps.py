@@ -156,7 +156,7 @@ def test_missing_says_what_there_is(tmp_path):
     assert missing() == "no profiler capture in this job"
     one = xplane_capture(tmp_path / "a", keras_steps([], []))
     assert missing(capture(one)) == (
-        "the capture exp/2026_12_01_12_00_00 holds 1 steps (Profiled batch), 0 of them whole; 3 whole ones are needed"
+        "the capture exp/2026_12_01_12_00_00 holds too few whole steps (marker Profiled batch): 0; 3 are needed"
     )
     none = xplane_capture(tmp_path / "b", {HOST: {"python": [E("a", 0, 1)]}})
     assert missing(capture(none)).startswith("the capture exp/2026_12_01_12_00_00 holds no step: no marker")

@@ -30,7 +30,7 @@ def test_a_capture_of_one_step(tmp_path):
         f"Capture {SESSION} holds 1 step (marker Profiled batch), 0 of them whole; 3 whole steps are needed for a verdict."
     )
     assert found.exhibits[0].lines == (
-        "host.xplane.pb: host host, 1 events over 1 ms, no device (CPU only), 1 steps of Profiled batch, 0 of them whole",
+        "host.xplane.pb: host host, 1 events over 1 ms, no device (CPU only), steps of Profiled batch: 1, whole ones: 0",
     )
 
 
@@ -42,7 +42,7 @@ def test_a_capture_without_steps(tmp_path):
 
 def test_an_empty_capture(tmp_path):
     (found,) = check(capture(xplane_capture(tmp_path, {HOST: {}})))
-    assert found.summary == f"Capture {SESSION} is empty: host.xplane.pb hold no event."
+    assert found.summary == f"Capture {SESSION} is empty: no event in host.xplane.pb."
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 50, xspace(keras_steps([20] * 4, [1] * 4))[:-9]])
