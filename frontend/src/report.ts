@@ -1,11 +1,11 @@
 // The report as the server sends it (tb_advisor/report.py), and what the tab derives from it. Pure.
 
-import type { Num } from "./format";
+import { count, type Num } from "./format";
 
 export type Severity = "info" | "warning" | "error";
 export type Confidence = "low" | "medium" | "high";
-/** What a row says of its job: the worst of what is shown, "info" where something is only noted, "clear" where nothing is. */
-export type Standing = Severity | "clear";
+/** What a row says of its job: the worst of what is shown, "info" where something is only noted, "clear" where nothing is, "none" where nothing could be checked. */
+export type Standing = Severity | "clear" | "none";
 export type RunTag = readonly [run: string, tag: string];
 export type Cell = Num | string | boolean | null | readonly (Num | string | boolean | null)[];
 
@@ -153,7 +153,7 @@ export interface Entry {
   readonly failed: readonly Outcome[];
 }
 
-const RANK: Readonly<Record<Standing, number>> = { error: 3, warning: 2, info: 1, clear: 0 };
+const RANK: Readonly<Record<Standing, number>> = { error: 4, warning: 3, info: 2, none: 1, clear: 0 };
 const CONFIDENCE: Readonly<Record<Confidence, number>> = { high: 2, medium: 1, low: 0 };
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 
@@ -187,16 +187,17 @@ function entryOf(name: string, job: Job | null, outcomes: readonly Outcome[]): E
   );
   findings.sort((a, b) => weight(b.diagnosis) - weight(a.diagnosis));
   const shown = findings.filter((finding) => isShown(finding.diagnosis));
+  const clear = outcomes.filter((outcome) => outcome.status === "clear");
   const rest = findings.filter((finding) => !isShown(finding.diagnosis));
   const noted = rest.filter((finding) => finding.diagnosis.suppressed === null);
   return {
     name,
     job,
-    standing: shown[0]?.diagnosis.severity ?? (noted.length > 0 ? "info" : "clear"),
+    standing: shown[0]?.diagnosis.severity ?? (noted.length > 0 ? "info" : clear.length > 0 ? "clear" : "none"),
     shown,
     noted,
     muted: rest.filter((finding) => finding.diagnosis.suppressed !== null),
-    clear: outcomes.filter((outcome) => outcome.status === "clear"),
+    clear,
     notChecked: outcomes.filter((outcome) => outcome.status === "not_applicable"),
     failed: outcomes.filter((outcome) => outcome.status === "error"),
   };
@@ -206,8 +207,22 @@ function weight(diagnosis: Diagnosis): number {
   return 10 * RANK[diagnosis.severity] + CONFIDENCE[diagnosis.confidence] + (diagnosis.impact?.share ?? 0);
 }
 
+export const STANDINGS: Readonly<Record<Standing, string>> = {
+  error: "Error",
+  warning: "Warning",
+  info: "Info",
+  none: "Not checked",
+  clear: "Clear",
+};
+
 export function countOf(entry: Entry, severity: "error" | "warning"): number {
   return entry.shown.filter((finding) => finding.diagnosis.severity === severity).length;
+}
+
+/** What is said where no diagnosis is shown. */
+export function nothingFound(entry: Entry): string {
+  const checks = entry.clear.length + entry.noted.length;
+  return checks > 0 ? `Nothing found in ${count(checks, "check")}` : "Nothing could be checked";
 }
 
 /** Worst first; clear jobs by their best value, which answers "which one do I keep". */

@@ -43,7 +43,7 @@ describe("an entry", () => {
   it("stands for a family that something was found in", () => {
     const entries = entriesOf(report([job("sweep/a")], [outcome("unlike-seeds", "sweep", { jobs: ["sweep/a"], diagnoses: [diagnosis()] })]));
     expect(entries.map((entry) => [entry.name, entry.standing])).toEqual([
-      ["sweep/a", "clear"],
+      ["sweep/a", "none"],
       ["sweep", "warning"],
     ]);
   });
@@ -56,6 +56,8 @@ describe("the order of jobs", () => {
       [
         outcome("overfitting", "warns", { diagnoses: [diagnosis()] }),
         outcome("non-finite-loss", "breaks", { diagnoses: [diagnosis({ severity: "error" })] }),
+        outcome("overfitting", "run9"),
+        outcome("overfitting", "run10"),
         outcome("missing-validation", "noted", { diagnoses: [diagnosis({ severity: "info" })] }),
       ],
     ),

@@ -50,7 +50,7 @@ TABLE = (
     Row("step_time", ("step time", "iter time", "batch time", "time this iter s"), _NO_LOSS),
     Row("return", ("rew mean", "reward mean", "mean reward", "cumulative reward", "return mean", "rreturn mean", "episode reward")),
     Row("loss", ("loss", "losses", "logloss", "nll", "xent", "crossentropy", "cross entropy"), frozenset({"scale", "weight"})),
-    Row("metric", ("accuracy", "acc", "auc", "f1", "precision", "recall", "map", "m ap", "iou", "dice", "wer", "perplexity", "mae", "rmse")),
+    Row("metric", ("accuracy", "acc", "auc", "f1", "precision", "recall", "map", "m ap", "iou", "dice", "perplexity", "mae", "rmse")),
     Row("epoch", ("epoch",), frozenset({"time"})),
 )  # fmt: skip
 

@@ -1,9 +1,9 @@
-"""How much the Advisor adds to TensorBoard's page load: /data/plugins_listing with and without the plugin, on a log directory of 1,000 runs.
+"""How much the Advisor adds to TensorBoard's page load: /data/plugins_listing with and without it, 1,000 runs.
 
 python tests/benchmarks/listing.py [--runs 1000] [--requests 200]
 
-Two TensorBoards run side by side and are asked in turn; the figures are medians in milliseconds. The difference is measured twice: before the tab was
-opened, and while its background thread reads.
+Two TensorBoards run side by side and are asked in turn; the figures are medians in milliseconds. The difference
+is measured twice: before the tab was opened, and while its background thread reads.
 """
 
 import argparse

@@ -97,7 +97,7 @@ function optionsOf(props: PlotProps, lines: readonly Curve[], width: number): uP
     legend: { show: false },
     cursor: {
       y: false,
-      points: { show: true, size: 8, width: 2, stroke: () => color("--bg"), fill: (_u, i) => curveColor(lines[i - 1]) },
+      points: { size: 8, width: 2, stroke: () => color("--bg"), fill: (_u, i) => curveColor(lines[i - 1]) },
       drag: { x: true, y: false, setScale: false },
       sync: { key: props.syncKey, setSeries: false },
       bind: {

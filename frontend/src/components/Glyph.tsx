@@ -1,9 +1,8 @@
-import type { Standing } from "../report";
-import { sentence } from "../format";
+import { type Standing, STANDINGS } from "../report";
 
 /** The sign of a standing: its shape says what its colour says. `named` where no word stands beside it. */
-export function Glyph({ kind, named = false }: { readonly kind: Standing | "none"; readonly named?: boolean }) {
-  const label = named ? { role: "img" as const, "aria-label": kind === "none" ? "Not checked" : sentence(kind) } : { "aria-hidden": true };
+export function Glyph({ kind, named = false }: { readonly kind: Standing; readonly named?: boolean }) {
+  const label = named ? { role: "img" as const, "aria-label": STANDINGS[kind] } : { "aria-hidden": true };
   return (
     <svg class={`glyph ${kind}`} viewBox="0 0 14 14" {...label}>
       {kind === "error" && <path d="M7 1.6 13 12.4H1z" />}

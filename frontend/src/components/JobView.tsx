@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { count, duration, integer, list } from "../format";
 import { runWithin } from "../chart/curves";
 import { moveFocus, useKeys } from "../keys";
-import { type Entry, type Finding, type Job, lossesOf, type Outcome } from "../report";
+import { type Entry, type Finding, type Job, lossesOf, nothingFound, type Outcome } from "../report";
 import { jobRoute, NONE, OVERVIEW, type Route } from "../route";
 import { Counts } from "./Counts";
 import { DiagnosisCard } from "./DiagnosisCard";
@@ -92,7 +92,7 @@ function Nothing({ entry }: { readonly entry: Entry }) {
   return (
     <section class="nothing" aria-label="Nothing found">
       <p>
-        <Glyph kind="clear" /> Nothing found in {count(entry.clear.length + entry.noted.length, "check")}.
+        <Glyph kind={entry.clear.length > 0 ? "clear" : "none"} /> {nothingFound(entry)}.
       </p>
       {losses.length > 0 && (
         <figure>

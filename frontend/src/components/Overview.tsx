@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { aligned, count, duration, integer, number, sentence } from "../format";
-import { bestIsValidation, bestOf, type Entry, matching, type Report, type Standing, tallyOf } from "../report";
+import { aligned, count, duration, integer, number } from "../format";
+import { bestIsValidation, bestOf, type Entry, matching, nothingFound, type Report, type Standing, STANDINGS, tallyOf } from "../report";
 import { COVERAGE, jobRoute } from "../route";
 import { moveFocus, useKeys } from "../keys";
 import { Counts } from "./Counts";
@@ -74,7 +74,7 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
       <Tally report={report} reading={reading} />
       {!reading && entries.every((entry) => entry.shown.length === 0) && <AllClear report={report} entries={entries} />}
       {visible.length === 0 && !reading && (pattern !== "" || standing !== null) ? (
-        <NoMatch pattern={pattern || sentence(standing ?? "")} hidden={entries.length} onClear={clearFilter} />
+        <NoMatch pattern={pattern || STANDINGS[standing ?? "clear"]} hidden={entries.length} onClear={clearFilter} />
       ) : (
         <Jobs table={table} entries={visible} best={bestOf(entries)} current={current ?? null} onSelect={onSelect} />
       )}
@@ -89,12 +89,12 @@ function StandingFilter({ entries, chosen, onChoose }: { readonly entries: reado
       <button type="button" aria-pressed={chosen === null} onClick={() => onChoose(null)}>
         All <b>{entries.length}</b>
       </button>
-      {(["error", "warning", "info", "clear"] as const)
+      {(["error", "warning", "info", "none", "clear"] as const)
         .filter((standing) => of(standing) > 0)
         .map((standing) => (
           <button key={standing} type="button" aria-pressed={chosen === standing} onClick={() => onChoose(chosen === standing ? null : standing)}>
             <Glyph kind={standing} />
-            {sentence(standing)} <b>{of(standing)}</b>
+            {STANDINGS[standing]} <b>{of(standing)}</b>
           </button>
         ))}
     </div>
@@ -160,7 +160,7 @@ function Jobs({ table, entries, best, current, onSelect }: JobsProps) {
           <tr key={entry.name} class={`${entry === current ? "selected" : ""} ${entry.shown.length === 0 ? "quiet" : ""}`}>
             <td class={`status ${entry.standing}`}>
               <Glyph kind={entry.standing} />
-              {sentence(entry.standing)}
+              {STANDINGS[entry.standing]}
             </td>
             <td class="name">
               <span onFocusCapture={() => onSelect(entry.name)}>
@@ -179,7 +179,7 @@ function Jobs({ table, entries, best, current, onSelect }: JobsProps) {
             </td>
             <td class="right soft">{entry.job?.best && integer(entry.job.best.step)}</td>
             <td class={`right ${Number.isFinite(Number(entry.job?.best?.last ?? 0)) ? "" : "error"}`}>{lasts[i]}</td>
-            <td class="right soft">{entry.job && duration(entry.job.duration_s)}</td>
+            <td class="right soft">{entry.job?.last_step != null && duration(entry.job.duration_s)}</td>
             <td class="findings">
               <Counts entry={entry} />
             </td>
@@ -193,5 +193,5 @@ function Jobs({ table, entries, best, current, onSelect }: JobsProps) {
 function findingOf(entry: Entry): string {
   const worst = entry.shown[0] ?? entry.noted[0];
   if (worst) return worst.diagnosis.summary;
-  return entry.job ? `Nothing found in ${count(entry.clear.length, "check")}` : "";
+  return nothingFound(entry);
 }
