@@ -14,6 +14,37 @@ _PEAK = Message("The highest value of the memory scalar falls, and so does the p
 
 FIXES = (
     Fix(
+        id="find-allocation",
+        title=Message("Find the line that allocates at that step"),
+        why=Message("The step is known; what runs there and nowhere else is a batch, an evaluation, a checkpoint or a callback."),
+        check=Message("The snapshot of that step names a line, and without it the memory stays level."),
+        code={
+            "keras": """import tracemalloc
+
+class FindAllocation(keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        tracemalloc.start()
+
+    def on_train_batch_end(self, batch, logs=None):
+        current, peak = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        if peak > 2 * current:
+            print(batch, peak, *tracemalloc.take_snapshot().statistics("lineno")[:5], sep="\\n")
+""",
+            "pytorch": """torch.cuda.memory._record_memory_history()
+train_some_steps(model)  # until after the spike
+torch.cuda.memory._dump_snapshot("memory.pickle")  # open it at pytorch.org/memory_viz
+""",
+            "jax": """jax.profiler.save_device_memory_profile("memory.prof")  # at that step; then: pprof memory.prof
+""",
+        },
+        urls={
+            "keras": "https://docs.python.org/3/library/tracemalloc.html",
+            "pytorch": "https://pytorch.org/docs/stable/torch_cuda_memory.html",
+            "jax": "https://docs.jax.dev/en/latest/device_memory_profiling.html",
+        },
+    ),
+    Fix(
         id="free-after-evaluation",
         title=Message("Evaluate without gradients, in batches no larger than those of the training"),
         why=Message("An evaluation that keeps the graph, all outputs or a larger batch needs memory that the training never does."),

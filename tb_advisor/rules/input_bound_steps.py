@@ -121,7 +121,7 @@ def _diagnosis(verdict: _Verdict, hosts: int) -> Diagnosis:
     times = verdict.times
     busy_ms = verdict.step_ms - verdict.wait_ms
     faster = Message(
-        "Without the wait a step would take {busy:duration}: at most {speedup:.1f}× faster",
+        "Without the wait a step would take {busy:duration}: at most {speedup:.1f}× faster.",
         busy=busy_ms / 1000,
         speedup=verdict.step_ms / max(busy_ms, 1e-3),
     )
@@ -208,7 +208,7 @@ def _exhibits(times: StepTimes) -> tuple[Exhibit, ...]:
 
 
 def _fixes(times: StepTimes) -> tuple[str, ...]:
-    """Cheapest first, without those that the capture shows to be in place or useless."""
+    """What helps most cheaply first, without what the capture shows to be in place or useless."""
     if times.kind is InputKind.DATA_LOADER:
         on_device = ("pin-memory",) if times.steps.trace.devices else ()
         ours = ("lighter-dataset", "dataloader-workers") if times.workers else ("dataloader-workers", "lighter-dataset")
@@ -218,15 +218,20 @@ def _fixes(times: StepTimes) -> tuple[str, ...]:
     pipeline = times.pipeline
     if pipeline is None:
         return ("prefetch", "cache-dataset")
-    fixes = [] if pipeline.has_prefetch and not pipeline.injected_prefetch else ["prefetch"]
+    faster: tuple[str, ...]
     stage = pipeline.slowest.name if pipeline.slowest else ""
     one_thread = pipeline.threads == 1
     if _runs_python(times, pipeline) or stage == "Generator":
-        fixes += ["tensorflow-ops", "vectorize-map"]
+        faster = ("tensorflow-ops", "vectorize-map")
     elif stage in _READERS:
-        fixes += ["parallel-interleave"]
+        faster = ("parallel-interleave",)
     elif not one_thread:
-        fixes += ["parallel-map", "vectorize-map"]
+        faster = ("parallel-map", "vectorize-map")
     else:
-        fixes += ["vectorize-map"]
-    return (*fixes, "cache-dataset")
+        faster = ("vectorize-map",)
+    if pipeline.has_prefetch and not pipeline.injected_prefetch:
+        return (*faster, "cache-dataset")
+    # Prefetching hides no more of the pipeline's work than a step has time to compute.
+    hidden = times.period_ms.sum() - times.wait_ms.sum()
+    work = max(pipeline.python_ms, pipeline.slowest.self_ms if pipeline.slowest else 0.0)
+    return (*faster, "prefetch", "cache-dataset") if work > hidden else ("prefetch", *faster, "cache-dataset")

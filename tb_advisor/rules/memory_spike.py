@@ -60,6 +60,7 @@ class _Spike:
 @rule(
     category="memory",
     fixes=(
+        "find-allocation",
         "free-after-evaluation",
         "delete-references",
         "gradient-accumulation",

@@ -33,7 +33,7 @@ def test_steps_that_wait(tmp_path):
     (found,) = keras(tmp_path, [300] + [167] * 6, [280] + [139] * 6)
     assert found.summary == "Each step waits 139 ms of its 167 ms (83.2%) for input."
     assert (found.severity, found.confidence, found.onset_step, found.last_step) == (Severity.WARNING, Confidence.HIGH, 11, 16)
-    assert str(found.impact.text) == "Without the wait a step would take 28 ms: at most 6.0× faster"
+    assert str(found.impact.text) == "Without the wait a step would take 28 ms: at most 6.0× faster."
     assert found.impact.share == pytest.approx(139 / 167)
     exhibit = next(e for e in found.exhibits if isinstance(e, TraceExhibit))
     assert (exhibit.capture, exhibit.tool, exhibit.host) == ("exp/2026_12_01_12_00_00", "input_pipeline_analyzer", "host")
@@ -119,11 +119,11 @@ def test_the_slowest_host_of_a_session(tmp_path):
     assert found.exhibits[0].host == "b"
 
 
-def stages(tmp_path, *, threads, python):
+def stages(tmp_path, *, threads, python, work=80):
     planes = dict(keras_steps([100] * 6, [80] * 6))
     lines = {
         "get": [E("Iterator::Root", 100 * i, 80, {"threadpool_size": threads}) for i in range(6)],
-        "produce": [E("Iterator::Root::Map", 100 * i, 80, {"name": "MapDataset:1"}) for i in range(6)],
+        "produce": [E("Iterator::Root::Map", 100 * i, work, {"name": "MapDataset:1"}) for i in range(6)],
         "pool": [E("PyFunc:PyFunc", 100 * i, 70) for i in range(6)] if python else [],
     }
     (found,) = check(capture(xplane_capture(tmp_path, {HOST: {**planes[HOST], **lines}})))
@@ -133,11 +133,15 @@ def stages(tmp_path, *, threads, python):
 def test_the_stage_that_works_longest_chooses_the_fixes(tmp_path):
     found = stages(tmp_path, threads=8, python=False)
     assert found.summary.endswith("; Map works longest in the tf.data pipeline, 80 ms a step.")
-    assert found.fixes == ("prefetch", "parallel-map", "vectorize-map", "cache-dataset")
+    assert found.fixes == ("parallel-map", "vectorize-map", "prefetch", "cache-dataset")
+
+
+def test_prefetch_comes_first_where_a_step_has_time_to_hide_the_pipeline(tmp_path):
+    assert stages(tmp_path, threads=8, python=False, work=15).fixes[0] == "prefetch"
 
 
 def test_more_parallel_calls_are_not_advised_to_one_thread_or_to_python(tmp_path):
     assert "parallel-map" not in stages(tmp_path / "a", threads=1, python=False).fixes
     found = stages(tmp_path / "b", threads=8, python=True)
     assert found.summary.endswith("; Python functions in the tf.data pipeline take 70 ms a step.")
-    assert found.fixes == ("prefetch", "tensorflow-ops", "vectorize-map", "cache-dataset")
+    assert found.fixes == ("tensorflow-ops", "vectorize-map", "prefetch", "cache-dataset")
