@@ -11,15 +11,28 @@ Trains the demo's jobs into demo/logs, starts TensorBoard and prints the address
   --no-serve  stop before TensorBoard
   --reuse     keep the demo's logs of an earlier run"
 
+misused() {
+  echo "$1" >&2
+  echo "$usage" >&2
+  exit 2
+}
+
 logdir="" port="" serve=yes reuse=no
 while [ $# -gt 0 ]; do
   case "$1" in
-    --port) port="${2:?--port needs a number}"; shift ;;
+    --port)
+      port="${2:-}"
+      case "$port" in "" | *[!0-9]*) misused "--port needs a number." ;; esac
+      shift
+      ;;
     --no-serve) serve=no ;;
     --reuse) reuse=yes ;;
     -h | --help) echo "$usage"; exit ;;
-    -*) echo "$usage" >&2; exit 2 ;;
-    *) [ -d "$1" ] || { echo "There is no directory $1." >&2; exit 2; }; logdir="$(cd "$1" && pwd)" ;;
+    -*) misused "There is no option $1." ;;
+    *)
+      [ -d "$1" ] || misused "There is no directory $1."
+      logdir="$(cd "$1" && pwd)"
+      ;;
   esac
   shift
 done
@@ -37,7 +50,7 @@ fi
 logdir="${logdir:-$PWD/demo/logs}"
 
 if [ "$serve" = no ]; then
-  echo "To see what is wrong in these runs: .venv/bin/tb-advisor check $logdir"
+  echo "To see what is wrong in these runs: .venv/bin/tb-advisor check \"$logdir\""
   exit
 fi
 
