@@ -72,9 +72,9 @@ export function App() {
   return (
     <Session.Provider value={session}>
       {state.unreachable !== null && (
-        <p class="partial" role="status">
+        <header class="partial">
           TensorBoard does not answer ({state.unreachable}). {state.report && "What is below was read before."}
-        </p>
+        </header>
       )}
       {state.reading?.state === "reading" && <ReadingBar progress={state.reading.progress} />}
       <View state={state} route={route} selected={selected} onSelect={setSelected} onRetry={() => poll(true)} go={go} />

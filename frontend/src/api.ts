@@ -15,7 +15,8 @@ export interface Progress {
 export interface Reading {
   readonly state: "reading" | "ready" | "error";
   readonly generation: number;
-  readonly progress: Progress;
+  /** Null where nothing can be read at all. */
+  readonly progress: Progress | null;
   readonly error: string | null;
   readonly profile_tab: boolean;
   /** Null where nothing is new since the generation that was asked about. */

@@ -46,6 +46,17 @@ export function duration(seconds: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** A number of bytes in binary units: 512 B, 1.5 KiB, 3.25 GiB. */
+export function size(bytes: Num | null): string {
+  let n = Number(bytes);
+  if (bytes === null || !Number.isFinite(n)) return number(bytes);
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (Math.abs(n) < 1024) return `${number(n)} ${unit}`;
+    n /= 1024;
+  }
+  return `${number(n)} TiB`;
+}
+
 /** How far reading has come, in one unit: "31 of 48 MB". */
 export function megabytes(done: number, total: number): string {
   const unit = total >= 1e9 ? { name: "GB", bytes: 1e9 } : total >= 1e6 ? { name: "MB", bytes: 1e6 } : { name: "kB", bytes: 1e3 };

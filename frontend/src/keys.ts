@@ -11,6 +11,8 @@ export function useKeys(actions: Readonly<Record<string, () => void>>): void {
         if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
         const target = event.target as Element | null;
         if (target?.closest?.("input, textarea, select, [contenteditable]")) return;
+        // What has the focus knows best what Enter means.
+        if (event.key === "Enter" && target?.closest?.("a, button, summary, [tabindex]")) return;
         const action = latest.current[event.key];
         if (!action) return;
         event.preventDefault();

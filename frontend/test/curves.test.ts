@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { columnsOf, holesOf, labelsOf, lastOf, panelsOf, roleOf, runWithin, wantsLog } from "../src/chart/curves";
+import { columnsOf, holesOf, labelsOf, lastOf, panelsOf, roleOf, runWithin, nearest, wantsLog, writtenAs } from "../src/chart/curves";
 import { curve, job, points } from "./builders";
 
 describe("columns", () => {
@@ -86,6 +86,16 @@ describe("names and panels", () => {
     expect(runWithin("exp", "exp")).toBe("exp");
     expect(runWithin("expander/train", "exp")).toBe("expander/train");
   });
+});
+
+it("writes bytes as bytes", () => {
+  expect(writtenAs([curve({ points: points([], []), tag: "memory/rss_bytes" })])(2 ** 30)).toBe("1 GiB");
+  expect(writtenAs([curve({ points: points([], []), tag: "loss" })])(0.5)).toBe("0.5");
+});
+
+it("finds the nearest logged step", () => {
+  expect(nearest([0, 10, 20], 14)).toBe(1);
+  expect(nearest([], 14)).toBe(-1);
 });
 
 describe("a logarithmic axis", () => {

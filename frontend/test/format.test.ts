@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { aligned, count, duration, integer, list, megabytes, number, percent } from "../src/format";
+import { aligned, count, duration, integer, list, megabytes, number, percent, size } from "../src/format";
 
 describe("number", () => {
   it.each([
@@ -37,6 +37,15 @@ it.each([
   [9840, "2 h 44 min"],
   [3 * 86400 + 4 * 3600, "3 d 4 h"],
 ])("%d seconds are %s", (seconds, text) => expect(duration(seconds)).toBe(text));
+
+it.each([
+  [512, "512 B"],
+  [1536, "1.5 KiB"],
+  [2.19 * 2 ** 30, "2.19 GiB"],
+  [2 ** 42, "4 TiB"],
+  ["NaN", "NaN"],
+  [null, ""],
+] as const)("%s bytes are %s", (bytes, text) => expect(size(bytes)).toBe(text));
 
 it("says how far reading is in one unit", () => {
   expect(megabytes(31e6, 48e6)).toBe("31 of 48 MB");

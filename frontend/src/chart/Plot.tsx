@@ -1,9 +1,9 @@
 import { useContext, useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { Range } from "../api";
-import { integer, number } from "../format";
+import { integer } from "../format";
 import { Session } from "../session";
-import { type Column, columnsOf, type Curve } from "./curves";
+import { type Column, columnsOf, type Curve, isBytes, writtenAs } from "./curves";
 import { color, curveColor, drawLabels, drawMarks, type Drawn, fontFamily, LABEL_WIDTH } from "./draw";
 
 /** What the pointer is on: a row of the panel's columns, at `left` pixels of its `width`. */
@@ -89,7 +89,8 @@ function walk(event: KeyboardEvent, plot: uPlot | null): void {
 
 function optionsOf(props: PlotProps, lines: readonly Curve[], width: number): uPlot.Options {
   const { log, height, isStrip, isLowest, range } = props;
-  const axisFont = () => `12px ${fontFamily()}`;
+  const axisFont = `12px ${fontFamily()}`;
+  const written = writtenAs(props.curves);
   return {
     width: Math.max(width, 200),
     height,
@@ -116,7 +117,7 @@ function optionsOf(props: PlotProps, lines: readonly Curve[], width: number): uP
         show: true,
         size: isLowest ? AXIS : 0,
         stroke: () => color("--fg-2"),
-        font: axisFont(),
+        font: axisFont,
         grid: { show: false },
         ticks: { show: isLowest, stroke: () => color("--axis"), width: 1, size: 4 },
         border: { show: true, stroke: () => color("--axis"), width: 1 },
@@ -128,10 +129,11 @@ function optionsOf(props: PlotProps, lines: readonly Curve[], width: number): uP
       {
         size: LEFT,
         stroke: () => color("--fg-2"),
-        font: axisFont(),
+        font: axisFont,
         grid: { stroke: () => color("--grid"), width: 1 },
         ticks: { show: false },
-        values: (_u, splits) => splits.map((value) => (value === null ? "" : number(value))),
+        values: (_u, splits) => splits.map((value) => written(value)),
+        ...(isBytes(props.curves) && !log ? { incrs: BINARY_INCREMENTS } : {}),
         space: isStrip ? 28 : 40,
         gap: 8,
       },
@@ -142,6 +144,7 @@ function optionsOf(props: PlotProps, lines: readonly Curve[], width: number): uP
         scale: "y",
         stroke: () => curveColor(curve),
         width: curve.split === "validation" ? 1.75 : 1.5,
+        pxAlign: 0,
         points: { show: (u) => showsPoints(u, i + 1), size: 4, fill: () => curveColor(curve), width: 0 },
       })),
     ],
@@ -157,6 +160,8 @@ function optionsOf(props: PlotProps, lines: readonly Curve[], width: number): uP
       ],
       setCursor: [
         (u) => {
+          // The cursors of all panels move together: one of them speaks.
+          if (isStrip) return;
           const { idx } = u.cursor;
           const step = idx === null || idx === undefined ? undefined : u.data[0][idx];
           const left = step === undefined ? 0 : u.valToPos(step, "x");
@@ -169,6 +174,8 @@ function optionsOf(props: PlotProps, lines: readonly Curve[], width: number): uP
 
 // Steps are whole numbers: no ticks between them.
 const INCREMENTS = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((factor) => factor * 10 ** power)).flat();
+
+const BINARY_INCREMENTS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function padded(min: number, max: number, isStrip: boolean): uPlot.Range.MinMax {
   if (min === null || max === null) return [0, 1];

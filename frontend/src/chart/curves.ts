@@ -1,7 +1,7 @@
 // From the server's points to the columns that a chart draws. Pure.
 
 import type { Points } from "../api";
-import { number, type Num } from "../format";
+import { number, type Num, size } from "../format";
 import type { Job, RunTag } from "../report";
 
 export type Split = "training" | "validation" | null;
@@ -153,6 +153,24 @@ export function wantsLog(curves: readonly Curve[]): boolean {
   const values = curves.flatMap((curve) => curve.points.values.filter((value) => value !== null)).sort((a, b) => a - b);
   const [least, median, most] = [values[0], values[Math.floor(values.length / 2)], values.at(-1)];
   return least !== undefined && median !== undefined && most !== undefined && least > 0 && most / median > 200;
+}
+
+/** How the values of a panel are written: in bytes where its tags say so. */
+export function writtenAs(curves: readonly Curve[]): (value: Num | null) => string {
+  return isBytes(curves) ? size : number;
+}
+
+export function isBytes(curves: readonly Curve[]): boolean {
+  return curves.every((curve) => /(^|[^a-z])bytes([^a-z]|$)/i.test(curve.tag));
+}
+
+/** The place in `steps` that is nearest to `step`. */
+export function nearest(steps: readonly number[], step: number): number {
+  let best = -1;
+  steps.forEach((one, i) => {
+    if (best < 0 || Math.abs(one - step) < Math.abs((steps[best] ?? 0) - step)) best = i;
+  });
+  return best;
 }
 
 /** The last value that a curve has, NaN included. */

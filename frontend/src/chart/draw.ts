@@ -2,9 +2,9 @@
 // lengths are device pixels.
 
 import uPlot from "uplot";
-import { integer, number } from "../format";
+import { integer } from "../format";
 import type { Mark, Severity } from "../report";
-import { type Curve, type Hole, holesOf, labelsOf, lastOf } from "./curves";
+import { type Curve, type Hole, holesOf, labelsOf, lastOf, writtenAs } from "./curves";
 
 export interface Drawn {
   readonly curves: readonly Curve[];
@@ -80,6 +80,7 @@ export function drawLabels(u: uPlot, props: Drawn): void {
   const { ctx, bbox } = u;
   const { pxRatio } = uPlot;
   const { severity, marks, curves, isStrip, jobName } = props;
+  const written = writtenAs(curves);
   ctx.save();
   ctx.font = `500 ${12 * pxRatio}px ${fontFamily()}`;
   ctx.textBaseline = "middle";
@@ -120,10 +121,10 @@ export function drawLabels(u: uPlot, props: Drawn): void {
     const [x, y] = [u.valToPos(best.step, "x", true), u.valToPos(best.value, "y", true)];
     if (inside(x)) {
       dot(u, x, y, curveColor(bestCurve));
-      const text = `best ${number(best.value)} at step ${integer(best.step)}`;
-      const width = ctx.measureText(text).width;
-      const left = x + 8 * pxRatio + width > right ? x - 8 * pxRatio - width : x + 8 * pxRatio;
-      halo(ctx, text, left, y - 14 * pxRatio, curveColor(bestCurve), pxRatio);
+      const text = `best ${written(best.value)} at step ${integer(best.step)}`;
+      const left = x + 8 * pxRatio;
+      // Near the end there is no room beside the curves' names, which give nearly the same value.
+      if (left + ctx.measureText(text).width <= right) halo(ctx, text, left, y - 14 * pxRatio, curveColor(bestCurve), pxRatio);
     }
   }
 
@@ -142,7 +143,7 @@ export function drawLabels(u: uPlot, props: Drawn): void {
     const finite = curve.points.values.findLast((value) => value !== null);
     if (finite === undefined || finite === null) return [];
     const y = Math.min(bbox.top + bbox.height, Math.max(bbox.top, u.valToPos(finite, "y", true)));
-    const text = `${names[i] ?? ""} ${number(last)}`.trim();
+    const text = `${names[i] ?? ""} ${written(last)}`.trim();
     return [{ text, x: right + 8 * pxRatio, y, color: curveColor(curve) }];
   });
   ends.sort((a, b) => a.y - b.y);

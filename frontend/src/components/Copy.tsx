@@ -44,7 +44,7 @@ export function CodeBox({ head, code }: { readonly head: ComponentChildren; read
       <div class="code-head">
         {head}
         <span class="grow" />
-        <CopyButton text={code} />
+        <CopyButton text={code.trimEnd()} />
       </div>
       <Pre code={code} />
     </div>

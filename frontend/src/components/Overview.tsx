@@ -31,7 +31,7 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
   useKeys({
     j: () => moveFocus(rows(), 1, at - 1),
     k: () => moveFocus(rows(), -1, at + 1),
-    Enter: () => (rows().find((row) => row === document.activeElement) ?? rows()[at])?.click(),
+    Enter: () => rows()[at]?.click(),
     "/": () => filter.current?.focus(),
   });
 
@@ -46,7 +46,8 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
   };
 
   return (
-    <section aria-label="Overview">
+    <main>
+      <h1 class="visually-hidden">Jobs</h1>
       <div class="toolbar">
         <label class="filter">
           <span class="visually-hidden">Filter jobs by a regular expression</span>
@@ -78,7 +79,7 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
       ) : (
         <Jobs table={table} entries={visible} best={bestOf(entries)} current={current ?? null} onSelect={onSelect} />
       )}
-    </section>
+    </main>
   );
 }
 

@@ -1,8 +1,8 @@
 import { useContext, useEffect, useId, useMemo, useState } from "preact/hooks";
 import { fetchSeries, type Range } from "../api";
-import { columnsOf, type Curve, labelsOf, type Panel, panelsOf, roleOf, wantsLog } from "../chart/curves";
+import { columnsOf, type Curve, labelsOf, nearest, type Panel, panelsOf, roleOf, wantsLog, writtenAs } from "../chart/curves";
 import { Plot, type Pointed } from "../chart/Plot";
-import { count, integer, list, number } from "../format";
+import { count, integer, list } from "../format";
 import type { Cell, Entry, SeriesExhibit, Severity } from "../report";
 import { Session } from "../session";
 import { DataTable } from "./DataTable";
@@ -143,11 +143,12 @@ function describe(panel: Panel, exhibit: SeriesExhibit, jobName: string): string
 function Readout({ pointed, panels, jobName }: { readonly pointed: Pointed; readonly panels: readonly Panel[]; readonly jobName: string }) {
   const rows = panels.flatMap((panel) => {
     const names = labelsOf(panel.curves, jobName);
-    return panel.curves.flatMap((curve, i) => {
-      const at = curve.points.steps.indexOf(pointed.step);
+    const written = writtenAs(panel.curves);
+    return panel.curves.flatMap(({ points, split }, i) => {
+      const at = nearest(points.steps, pointed.step);
       if (at < 0) return [];
-      const value = curve.points.values[at] ?? curve.points.non_finite.find((point) => point.step === pointed.step)?.value ?? null;
-      return [{ name: names[i] || panel.title, split: curve.split, value: number(value) }];
+      const value = points.values[at] ?? points.non_finite.find((point) => point.step === points.steps[at])?.value ?? null;
+      return [{ name: names[i] || panel.title, split, value: written(value) }];
     });
   });
   const isRight = pointed.left > pointed.width - 340;

@@ -11,7 +11,7 @@ import { RouteLink } from "./RouteLink";
 export function ReadingBar({ progress }: { readonly progress: Progress | null }) {
   const share = progress && progress.bytes_total > 0 ? Math.min(1, progress.bytes / progress.bytes_total) : 0;
   return (
-    <div class="reading">
+    <header class="reading">
       <div class="progress" role="progressbar" aria-label="Reading the logs" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(100 * share)}>
         <span style={{ width: `${100 * share}%` }} />
       </div>
@@ -20,7 +20,7 @@ export function ReadingBar({ progress }: { readonly progress: Progress | null })
           ? `Read ${integer(progress.jobs)} of ${count(progress.jobs_total, "job")}, ${integer(progress.runs)} of ${count(progress.runs_total, "run")}, ${megabytes(progress.bytes, progress.bytes_total)}`
           : "Looking for runs"}
       </p>
-    </div>
+    </header>
   );
 }
 
@@ -70,7 +70,7 @@ function NoteText({ note }: { readonly note: Note }) {
 /** Empty: where the Advisor looked, and what writes there. */
 export function Empty({ logdir }: { readonly logdir: string }) {
   return (
-    <section class="blank" aria-label="No runs">
+    <main class="blank">
       <h1>
         No runs in <code>{logdir}</code>
       </h1>
@@ -80,14 +80,14 @@ export function Empty({ logdir }: { readonly logdir: string }) {
       </p>
       <CodeLine code={`keras.callbacks.TensorBoard(${JSON.stringify(logdir)})`} />
       <CodeLine code={`torch.utils.tensorboard.SummaryWriter(${JSON.stringify(logdir)})`} />
-    </section>
+    </main>
   );
 }
 
 /** Error: the message as it came, one way on, and the text to pass on. */
 export function Failure({ message, onRetry }: { readonly message: string; readonly onRetry: () => void }) {
   return (
-    <section class="blank" aria-label="Error" role="alert">
+    <main class="blank">
       <h1>
         <Glyph kind="error" named /> The report could not be made
       </h1>
@@ -99,7 +99,7 @@ export function Failure({ message, onRetry }: { readonly message: string; readon
         </button>
         <CopyButton text={message}>Copy the full message</CopyButton>
       </p>
-    </section>
+    </main>
   );
 }
 
@@ -110,9 +110,9 @@ export function AllClear({ report, entries }: { readonly report: Report; readonl
   const best = bestOf(entries);
   return (
     <section class="blank all-clear" aria-label="Nothing found">
-      <h1>
+      <h2>
         <Glyph kind="clear" /> Nothing found in {count(report.jobs.length, "job")}
-      </h1>
+      </h2>
       <p>
         {count(tally.clear, "check")} by {count(report.rules.length, "rule")} {tally.clear === 1 ? "is" : "are"} clear.{" "}
         {noted > 0 && `${count(noted, "thing")} noted, below a warning. `}
@@ -135,7 +135,7 @@ export function AllClear({ report, entries }: { readonly report: Report; readonl
 export function NoMatch({ pattern, hidden, onClear }: { readonly pattern: string; readonly hidden: number; readonly onClear: () => void }) {
   return (
     <section class="blank" aria-label="No match">
-      <h1>No job matches “{pattern}”</h1>
+      <h2>No job matches “{pattern}”</h2>
       <p>
         {count(hidden, "job")} {hidden === 1 ? "is" : "are"} hidden.{" "}
         <button type="button" class="text-button" onClick={onClear}>
