@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Browser, Frame, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { axeFindings, frameOf, openTab, type Opening, startBrowser, type Tab } from "./browser";
-import { startTensorBoard, type TensorBoard, writeLogs } from "./tensorboard";
 import type { Reading } from "../src/api";
 import { isShown, type Report } from "../src/report";
+import { axeFindings, frameOf, type Opening, openTab, startBrowser, type Tab } from "./browser";
+import { startTensorBoard, type TensorBoard, writeLogs } from "./tensorboard";
 
-const LOGDIR = resolve(process.env["ADVISOR_LOGDIR"] ?? "../demo/logs");
+const LOGDIR = resolve(process.env.ADVISOR_LOGDIR ?? "../demo/logs");
 const EXPECTED = JSON.parse(readFileSync(join(LOGDIR, "../expected.json"), "utf8")) as Record<string, string[]>;
 
 let browser: Browser;
@@ -75,11 +75,10 @@ describe("the tab", () => {
     expect(await page.locator("[role=tab], mat-tab-header").allInnerTexts()).toContainEqual(expect.stringMatching(/advisor/i));
     expect((await texts(frame, ".row-link")).toSorted()).toEqual(Object.keys(EXPECTED).toSorted());
     const { report } = await fetchReading();
-    const found = Object.fromEntries(report.jobs.map((job): [string, string[]] => [job.name, []]));
-    for (const outcome of report.outcomes) {
-      if (outcome.diagnoses.some(isShown)) (found[outcome.job] ??= []).push(outcome.rule);
-    }
-    expect(Object.fromEntries(Object.entries(found).map(([name, rules]) => [name, rules.toSorted()]))).toEqual(EXPECTED);
+    const rulesOf = (job: string): string[] =>
+      report.outcomes.filter((outcome) => outcome.job === job && outcome.diagnoses.some(isShown)).map((outcome) => outcome.rule);
+    const found = report.jobs.map(({ name }) => [name, rulesOf(name).toSorted()]);
+    expect(Object.fromEntries(found)).toEqual(EXPECTED);
   });
 
   it.each(Object.entries(EXPECTED))("shows what was found in %s", async (job, rules) => {
@@ -148,8 +147,8 @@ describe("a chart", () => {
     await page.mouse.move(box.x + box.width * 0.75, box.y + 60, { steps: 4 });
     await page.mouse.up();
     await fetched;
-    await frame.click("button:text(\"All steps\")");
-    expect(await frame.locator("button:text(\"All steps\")").count()).toBe(0);
+    await frame.click('button:text("All steps")');
+    expect(await frame.locator('button:text("All steps")').count()).toBe(0);
   });
 
   it("shows the steps of a capture as bars", async () => {
@@ -218,7 +217,9 @@ describe("a link", () => {
 
   it("opens the right capture and tool in Profile, or says what to install", async () => {
     const { report, profile_tab: hasProfileTab } = await fetchReading();
-    const found = report.outcomes.find((outcome) => outcome.diagnoses.some((one) => isShown(one) && one.links.some((link) => link.tab === "profile")));
+    const found = report.outcomes.find((outcome) =>
+      outcome.diagnoses.some((one) => isShown(one) && one.links.some((link) => link.tab === "profile")),
+    );
     const link = found?.diagnoses[0]?.links.find((one) => one.tab === "profile");
     if (!found || !link) throw new Error("no diagnosis of the demo links into Profile");
     const { page, frame } = await openJob(found.job);
@@ -229,7 +230,9 @@ describe("a link", () => {
     const wanted = new URLSearchParams(link.href.slice(0, link.href.indexOf("#")));
     const asked = page.waitForRequest((request) => {
       const query = new URL(request.url()).searchParams;
-      return request.url().includes("/plugin/profile/data") && query.get("run") === wanted.get("run") && query.get("tag") === wanted.get("tool");
+      return (
+        request.url().includes("/plugin/profile/data") && query.get("run") === wanted.get("run") && query.get("tag") === wanted.get("tool")
+      );
     });
     await frame.click(`.links a >> text=${link.label}`);
     await asked;
@@ -243,11 +246,15 @@ describe("a link", () => {
       hash: "&p.advisor.job=overfitting",
       prepare: (page) =>
         changeReading(page, (reading) => ({
-          ...withDiagnosis(reading, "overfitting", { links: [{ label: "Profile: overview page", tab: "profile", href: "?run=a&tool=b&host=c#profile" }] }),
+          ...withDiagnosis(reading, "overfitting", {
+            links: [{ label: "Profile: overview page", tab: "profile", href: "?run=a&tool=b&host=c#profile" }],
+          }),
           profile_tab: false,
         })),
     });
-    expect(await frame.locator("aside").first().innerText()).toContain("Install xprof to open this capture in the Profile tab: pip install xprof");
+    expect(await frame.locator("aside").first().innerText()).toContain(
+      "Install xprof to open this capture in the Profile tab: pip install xprof",
+    );
     expect(await frame.locator(".links a").count()).toBe(0);
   });
 
@@ -342,7 +349,7 @@ describe("logs", () => {
 
   it("with hostile names are shown as text", async () => {
     const job = `<img src=x onerror="window.hacked=1"> 'q' & 損失`;
-    const tag = "loss/<script>window.hacked=1<\u2044script>\"&é";
+    const tag = 'loss/<script>window.hacked=1<\u2044script>"&é';
     const server = await serve(writeLogs({ [`${job}/train`]: { [tag]: falling }, [`${job}/validation`]: { [tag]: rising } }));
     const { page, frame } = await open({}, server.url);
     expect(await texts(frame, ".row-link")).toEqual([job]);
@@ -363,7 +370,10 @@ describe("logs", () => {
     const server = await serve(writeLogs({}));
     const { frame } = await open({}, server.url);
     expect(await frame.locator("h1").innerText()).toMatch(/^No runs in /);
-    expect(await texts(frame, "pre")).toEqual([expect.stringContaining("keras.callbacks.TensorBoard("), expect.stringContaining("SummaryWriter(")]);
+    expect(await texts(frame, "pre")).toEqual([
+      expect.stringContaining("keras.callbacks.TensorBoard("),
+      expect.stringContaining("SummaryWriter("),
+    ]);
     expect(await axeFindings(frame)).toEqual([]);
   });
 
@@ -373,7 +383,9 @@ describe("logs", () => {
     const server = await serve(logdir);
     const { frame } = await open({}, server.url);
     expect((await frame.locator(".all-clear h2").innerText()).trim()).toBe("Nothing found in 1 job");
-    expect(await frame.locator(".all-clear p").innerText()).toMatch(/^\d+ checks by \d+ rules are clear\. Best: healthy \(validation loss 0\.\d+ at step \d+\)\./);
+    expect(await frame.locator(".all-clear p").innerText()).toMatch(
+      /^\d+ checks by \d+ rules are clear\. Best: healthy \(validation loss 0\.\d+ at step \d+\)\./,
+    );
     expect(await axeFindings(frame)).toEqual([]);
   });
 });
@@ -398,9 +410,12 @@ describe("states", () => {
     const note = (run: string) => ({ job: "healthy", run, text: "is damaged at byte 1,048,576; 2,310 steps after it are lost." });
     const { frame } = await open({
       prepare: (page) =>
-        changeReading(page, (reading) => ({ ...reading, report: { ...reading.report, notes: [note("healthy/train"), note("healthy/validation")] } })),
+        changeReading(page, (reading) => ({
+          ...reading,
+          report: { ...reading.report, notes: [note("healthy/train"), note("healthy/validation")] },
+        })),
     });
-    expect(await frame.locator(".partial").innerText()).toMatch(/^2 of \d+ runs are read in part\. healthy\/train is damaged/);
+    expect(await frame.locator(".partial").innerText()).toMatch(/^2 of \d+ runs are read in part\. healthy\/train: is damaged/);
     await frame.click("text=1 more");
     expect(await frame.locator(".partial p").count()).toBe(2);
     expect(await axeFindings(frame)).toEqual([]);
@@ -408,7 +423,8 @@ describe("states", () => {
 
   it("give the message of an error, and another try", async () => {
     const { page, frame } = await open({
-      prepare: (page) => changeReading(page, (reading) => ({ ...reading, state: "error", error: "PermissionError: logs cannot be listed" })),
+      prepare: (page) =>
+        changeReading(page, (reading) => ({ ...reading, state: "error", error: "PermissionError: logs cannot be listed" })),
     });
     expect(await frame.locator("h1").innerText()).toContain("The report could not be made");
     expect(await frame.locator(".blank").innerText()).toContain("PermissionError: logs cannot be listed");
@@ -420,7 +436,7 @@ describe("states", () => {
 });
 
 // Pictures for the README, from the same pages.
-describe.runIf(process.env["ADVISOR_SCREENSHOTS"] === "1")("pictures", () => {
+describe.runIf(process.env.ADVISOR_SCREENSHOTS === "1")("pictures", () => {
   it.each([
     ["advisor.png", false],
     ["advisor-dark.png", true],
@@ -437,7 +453,12 @@ type Whole = Reading & { readonly report: Report };
 /** Lets the page see another report than the server's. */
 function changeReading(page: Page, change: (reading: Whole) => unknown): Promise<unknown> {
   return page.route("**/plugin/advisor/report?*", async (route) => {
-    const response = await route.fetch({ url: route.request().url().replace(/generation=\d+/, "generation=-1") });
+    const response = await route.fetch({
+      url: route
+        .request()
+        .url()
+        .replace(/generation=\d+/, "generation=-1"),
+    });
     await route.fulfill({ json: change((await response.json()) as Whole) });
   });
 }

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { chromium, type Browser, type Frame, type Page } from "playwright-core";
+import { type Browser, chromium, type Frame, type Page } from "playwright-core";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -13,12 +13,19 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: chromiumPath(),
     // Containers run as root and without a graphics device.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--no-first-run",
+    ],
   });
 }
 
 function chromiumPath(): string {
-  const given = process.env["ADVISOR_CHROMIUM"];
+  const given = process.env.ADVISOR_CHROMIUM;
   if (given) return given;
   for (const name of NAMES) {
     try {
@@ -30,7 +37,9 @@ function chromiumPath(): string {
   const downloads = join(homedir(), ".cache/ms-playwright");
   const builds = existsSync(downloads) ? readdirSync(downloads).filter((name) => name.startsWith("chromium")) : [];
   const downloaded = builds
-    .flatMap((build) => ["chrome-linux/chrome", "chrome-linux64/chrome", "chrome-linux/headless_shell"].map((path) => join(downloads, build, path)))
+    .flatMap((build) =>
+      ["chrome-linux/chrome", "chrome-linux64/chrome", "chrome-linux/headless_shell"].map((path) => join(downloads, build, path)),
+    )
     .find(existsSync);
   if (downloaded) return downloaded;
   throw new Error(`no Chromium: set ADVISOR_CHROMIUM, or install one of ${NAMES.join(", ")}`);
@@ -57,7 +66,8 @@ export async function openTab(browser: Browser, url: string, { hash = "", query 
   page.on("pageerror", (error) => problems.push(error.message));
   page.on("console", (message) => {
     // TensorBoard asks for its own font in a wrong place when it has a path prefix.
-    if (message.type() === "error" && !message.location().url.includes("/font-roboto")) problems.push(`${message.text()} ${message.location().url}`);
+    if (message.type() === "error" && !message.location().url.includes("/font-roboto"))
+      problems.push(`${message.text()} ${message.location().url}`);
   });
   await prepare?.(page);
   await page.goto(`${url}/${query}#advisor${hash}`);
@@ -79,7 +89,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export async function axeFindings(frame: Frame): Promise<string[]> {
   await frame.evaluate(AXE);
   return frame.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> } };
+    const { axe } = globalThis as unknown as {
+      axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> };
+    };
     const { violations } = await axe.run();
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));
   });

@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { fetchReport, fetchRules, type Reading, type RuleText } from "./api";
-import { currentRoute, isDark, onDataReloaded, onRouteChange, onThemeChange, showRoute } from "./host";
 import { Coverage } from "./components/Coverage";
 import { JobView } from "./components/JobView";
 import { Overview } from "./components/Overview";
 import { Empty, Failure, ReadingBar } from "./components/States";
-import { entriesOf, type Entry, inOrder, type Report, worstFirst } from "./report";
+import { currentRoute, isDark, onDataReloaded, onRouteChange, onThemeChange, showRoute } from "./host";
+import { type Entry, entriesOf, inOrder, type Report, worstFirst } from "./report";
 import { formatRoute, OVERVIEW, type Route } from "./route";
 import { Session } from "./session";
 

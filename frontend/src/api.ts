@@ -48,7 +48,11 @@ export function fetchReport(generation: number, refresh: boolean): Promise<Readi
   return get(`./report?generation=${generation}${refresh ? "&refresh=1" : ""}`);
 }
 
-export function fetchSeries(run: string, tag: string, options: { points: number; marks?: readonly Mark[]; range?: Range | null }): Promise<Points> {
+export function fetchSeries(
+  run: string,
+  tag: string,
+  options: { points: number; marks?: readonly Mark[]; range?: Range | null },
+): Promise<Points> {
   const query = new URLSearchParams({ run, tag, points: String(options.points) });
   if (options.marks?.length) query.set("keep", options.marks.map((mark) => `${mark.start}-${mark.end}`).join(","));
   if (options.range) {

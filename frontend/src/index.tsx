@@ -1,8 +1,8 @@
 import { render as mount } from "preact";
+import chartStyles from "uplot/dist/uPlot.min.css";
 import { App } from "./App";
 import styles from "./styles.css";
 import tokens from "./tokens.css";
-import chartStyles from "uplot/dist/uPlot.min.css";
 
 /** TensorBoard's entry into the tab. A rejected promise would leave it blank: what goes wrong is painted instead. */
 export async function render(): Promise<void> {

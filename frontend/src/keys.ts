@@ -24,7 +24,7 @@ export function useKeys(actions: Readonly<Record<string, () => void>>): void {
 
 /** Moves the focus by one among `elements`, from `start` where none of them has it. */
 export function moveFocus(elements: readonly HTMLElement[], by: 1 | -1, start = -1): void {
-  const at = elements.findIndex((element) => element === document.activeElement);
+  const at = elements.indexOf(document.activeElement as HTMLElement);
   const next = at < 0 ? start + by : at + by;
   elements[Math.min(elements.length - 1, Math.max(0, next))]?.focus();
 }

@@ -1,7 +1,19 @@
 // Links into other tabs of the same TensorBoard. Pure.
 
 // Keys of the query that choose what a tab shows. One that is left over from an earlier link would narrow the tab that this link opens.
-const VIEW_KEYS = new Set(["tagFilter", "runFilter", "run", "tool", "tag", "host", "hosts", "module_name", "node_name", "firstLoad", "pinnedCards"]);
+const VIEW_KEYS = new Set([
+  "tagFilter",
+  "runFilter",
+  "run",
+  "tool",
+  "tag",
+  "host",
+  "hosts",
+  "module_name",
+  "node_name",
+  "firstLoad",
+  "pinnedCards",
+]);
 
 /** `search` of the host with the query of `href` (`?query#hash`) in place of what chose another view; all other keys stay as they are. */
 export function merged(search: string, href: string): string {
@@ -15,7 +27,10 @@ export function merged(search: string, href: string): string {
 }
 
 function tokensOf(query: string): string[] {
-  return query.replace(/^\?/, "").split("&").filter((token) => token !== "");
+  return query
+    .replace(/^\?/, "")
+    .split("&")
+    .filter((token) => token !== "");
 }
 
 function keyOf(token: string): string {

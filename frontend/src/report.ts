@@ -159,10 +159,7 @@ const byName = new Intl.Collator("en", { numeric: true }).compare;
 
 export function isShown(diagnosis: Diagnosis): boolean {
   return (
-    diagnosis.severity !== "info" &&
-    diagnosis.confidence !== "low" &&
-    diagnosis.folded_under === null &&
-    diagnosis.suppressed === null
+    diagnosis.severity !== "info" && diagnosis.confidence !== "low" && diagnosis.folded_under === null && diagnosis.suppressed === null
   );
 }
 
@@ -343,7 +340,7 @@ export function bestOf(entries: readonly Entry[]): Entry | null {
 /** Whether the best value is of the validation loss. */
 export function bestIsValidation(job: Job): boolean {
   const { best } = job;
-  return best !== null && (job.roles["validation_loss"] ?? []).some(([run, tag]) => run === best.run && tag === best.tag);
+  return best !== null && (job.roles.validation_loss ?? []).some(([run, tag]) => run === best.run && tag === best.tag);
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {

@@ -28,5 +28,6 @@ describe("a sparkline", () => {
   it("writes what is not a number into its empty part", () =>
     expect(sparklineOf(points([0, 1, 2, 3], [2, 1, NaN, NaN]), null, null)?.hole?.value).toBe("NaN"));
 
-  it("lifts its pen over a gap", () => expect(sparklineOf(points([0, 1, 2], [2, NaN, 1]), null, null)?.training.match(/M/g)).toHaveLength(2));
+  it("lifts its pen over a gap", () =>
+    expect(sparklineOf(points([0, 1, 2], [2, NaN, 1]), null, null)?.training.match(/M/g)).toHaveLength(2));
 });

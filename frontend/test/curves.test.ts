@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { columnsOf, holesOf, labelsOf, lastOf, panelsOf, roleOf, runWithin, nearest, wantsLog, writtenAs } from "../src/chart/curves";
+import { columnsOf, holesOf, labelsOf, lastOf, nearest, panelsOf, roleOf, runWithin, wantsLog, writtenAs } from "../src/chart/curves";
 import { curve, job, points } from "./builders";
 
 describe("columns", () => {
@@ -14,11 +14,19 @@ describe("columns", () => {
     ]);
   });
 
-  it("leave a gap where a value is not finite", () => expect(valuesOf([curve({ points: points([0, 1, 2], [3, NaN, 1]) })])).toEqual([[3, null, 1]]));
+  it("leave a gap where a value is not finite", () =>
+    expect(valuesOf([curve({ points: points([0, 1, 2], [3, NaN, 1]) })])).toEqual([[3, null, 1]]));
 
   it("keep a single marked point among many", () => {
     const steps = Array.from({ length: 1000 }, (_, i) => i);
-    const { lines } = columnsOf([curve({ points: points(steps, steps.map((step) => (step === 350 ? 229 : 1))) })]);
+    const { lines } = columnsOf([
+      curve({
+        points: points(
+          steps,
+          steps.map((step) => (step === 350 ? 229 : 1)),
+        ),
+      }),
+    ]);
     expect(lines[0]?.values[350]).toBe(229);
   });
 
@@ -99,7 +107,8 @@ it("finds the nearest logged step", () => {
 });
 
 describe("a logarithmic axis", () => {
-  it("is chosen where the largest value hides the others", () => expect(wantsLog([curve({ points: points([0, 1, 2], [1, 2, 1e6]) })])).toBe(true));
+  it("is chosen where the largest value hides the others", () =>
+    expect(wantsLog([curve({ points: points([0, 1, 2], [1, 2, 1e6]) })])).toBe(true));
   it("is not for a loss as usual", () => expect(wantsLog([curve({ points: points([0, 1, 2], [2.3, 0.5, 0.1]) })])).toBe(false));
   it("cannot show zero", () => expect(wantsLog([curve({ points: points([0, 1, 2], [0, 1, 1e6]) })])).toBe(false));
 });

@@ -8,8 +8,9 @@ describe("a diagnosis is shown", () => {
     expect(isShown(diagnosis({ severity: "error", confidence: "high" }))).toBe(true);
   });
 
-  it.each([{ severity: "info" }, { confidence: "low" }, { folded_under: "overfitting" }, { suppressed: "known" }] as const)("but not with %o", (its) =>
-    expect(isShown(diagnosis(its))).toBe(false),
+  it.each([{ severity: "info" }, { confidence: "low" }, { folded_under: "overfitting" }, { suppressed: "known" }] as const)(
+    "but not with %o",
+    (its) => expect(isShown(diagnosis(its))).toBe(false),
   );
 });
 
@@ -29,8 +30,10 @@ describe("an entry", () => {
   )[0];
 
   it("has the standing of the worst that is shown", () => expect(made?.standing).toBe("error"));
-  it("puts the worst first, under keys that are stable", () => expect(made?.shown.map((finding) => finding.key)).toEqual(["overfitting.2", "overfitting"]));
-  it("keeps what another diagnosis explains one step away", () => expect(made?.noted.map((finding) => finding.rule)).toEqual(["overtraining"]));
+  it("puts the worst first, under keys that are stable", () =>
+    expect(made?.shown.map((finding) => finding.key)).toEqual(["overfitting.2", "overfitting"]));
+  it("keeps what another diagnosis explains one step away", () =>
+    expect(made?.noted.map((finding) => finding.rule)).toEqual(["overtraining"]));
   it("keeps what was muted apart", () => expect(made?.muted.map((finding) => finding.rule)).toEqual(["loss-spikes"]));
   it("counts by severity", () => expect([made && countOf(made, "error"), made && countOf(made, "warning")]).toEqual([1, 1]));
   it("lists what was clear, not checked and failed", () =>
@@ -41,7 +44,9 @@ describe("an entry", () => {
     ]));
 
   it("stands for a family that something was found in", () => {
-    const entries = entriesOf(report([job("sweep/a")], [outcome("unlike-seeds", "sweep", { jobs: ["sweep/a"], diagnoses: [diagnosis()] })]));
+    const entries = entriesOf(
+      report([job("sweep/a")], [outcome("unlike-seeds", "sweep", { jobs: ["sweep/a"], diagnoses: [diagnosis()] })]),
+    );
     expect(entries.map((entry) => [entry.name, entry.standing])).toEqual([
       ["sweep/a", "none"],
       ["sweep", "warning"],
@@ -75,7 +80,8 @@ describe("the order of jobs", () => {
     expect(names(matching(entries, "", "warning"))).toEqual(["warns"]);
   });
 
-  it("takes an unfinished expression as plain text", () => expect(names(matching(entriesOf(report([job("a(b"), job("c")])), "a(", null))).toEqual(["a(b"]));
+  it("takes an unfinished expression as plain text", () =>
+    expect(names(matching(entriesOf(report([job("a(b"), job("c")])), "a(", null))).toEqual(["a(b"]));
 
   it("names the lowest validation loss", () => expect(bestOf(entries)?.name).toBe("run9"));
 
@@ -112,8 +118,14 @@ describe("coverage", () => {
 
 it("draws training and validation loss that count the same steps", () => {
   const roles = {
-    training_loss: [["a", "batch_loss"], ["a", "epoch_loss"]],
-    validation_loss: [["b", "evaluation_loss_vs_iterations"], ["b", "epoch_loss"]],
+    training_loss: [
+      ["a", "batch_loss"],
+      ["a", "epoch_loss"],
+    ],
+    validation_loss: [
+      ["b", "evaluation_loss_vs_iterations"],
+      ["b", "epoch_loss"],
+    ],
   } as const;
   const best = { run: "b", tag: "epoch_loss", step: 1, value: 1, last: 1 };
   expect(lossesOf(job("a", { roles, best }))).toEqual({ training: ["a", "epoch_loss"], validation: ["b", "epoch_loss"] });

@@ -3,8 +3,8 @@ import uPlot from "uplot";
 import type { Range } from "../api";
 import { integer } from "../format";
 import { Session } from "../session";
-import { type Column, columnsOf, type Curve, isBytes, writtenAs } from "./curves";
-import { color, curveColor, drawLabels, drawMarks, type Drawn, fontFamily, LABEL_WIDTH } from "./draw";
+import { type Column, type Curve, columnsOf, isBytes, writtenAs } from "./curves";
+import { color, curveColor, type Drawn, drawLabels, drawMarks, fontFamily, LABEL_WIDTH } from "./draw";
 
 /** What the pointer is on: a row of the panel's columns, at `left` pixels of its `width`. */
 export interface Pointed {
@@ -41,7 +41,11 @@ export function Plot(props: PlotProps) {
     const columns = columnsOf(curves);
     const lines = columns.lines.map((line) => (log ? line.values.map(onlyPositive) : line.values));
     const drawn = new uPlot(
-      optionsOf(latest.current, columns.lines.map((line) => line.curve), element.clientWidth),
+      optionsOf(
+        latest.current,
+        columns.lines.map((line) => line.curve),
+        element.clientWidth,
+      ),
       [columns.steps, ...lines] as uPlot.AlignedData,
       element,
     );
@@ -94,7 +98,7 @@ function optionsOf(props: PlotProps, lines: readonly Curve[], width: number): uP
   return {
     width: Math.max(width, 200),
     height,
-    padding: [isStrip ? 6 : 10, LABEL_WIDTH, isLowest ? 0 : 6, 0],
+    padding: [isStrip ? 18 : 10, LABEL_WIDTH, isLowest ? 0 : 6, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -140,13 +144,15 @@ function optionsOf(props: PlotProps, lines: readonly Curve[], width: number): uP
     ],
     series: [
       {},
-      ...lines.map((curve, i): uPlot.Series => ({
-        scale: "y",
-        stroke: () => curveColor(curve),
-        width: curve.split === "validation" ? 1.75 : 1.5,
-        pxAlign: 0,
-        points: { show: (u) => showsPoints(u, i + 1), size: 4, fill: () => curveColor(curve), width: 0 },
-      })),
+      ...lines.map(
+        (curve, i): uPlot.Series => ({
+          scale: "y",
+          stroke: () => curveColor(curve),
+          width: curve.split === "validation" ? 1.75 : 1.5,
+          pxAlign: 0,
+          points: { show: (u) => showsPoints(u, i + 1), size: 4, fill: () => curveColor(curve), width: 0 },
+        }),
+      ),
     ],
     hooks: {
       drawClear: [(u) => drawMarks(u, props)],

@@ -1,7 +1,7 @@
 // From the server's points to the columns that a chart draws. Pure.
 
 import type { Points } from "../api";
-import { number, type Num, size } from "../format";
+import { type Num, number, size } from "../format";
 import type { Job, RunTag } from "../report";
 
 export type Split = "training" | "validation" | null;

@@ -94,7 +94,12 @@ export function drawLabels(u: uPlot, props: Drawn): void {
     for (const mark of marks) {
       const x = Math.max(bbox.left, u.valToPos(mark.start, "x", true));
       if (inside(x) && u.valToPos(mark.end, "x", true) >= bbox.left) {
-        tops.push({ text: mark.label, x, y: bbox.top + 12 * pxRatio, color: color(severity === "error" ? "--error" : severity === "warning" ? "--warning" : "--info") });
+        tops.push({
+          text: mark.label,
+          x,
+          y: bbox.top + 12 * pxRatio,
+          color: color(severity === "error" ? "--error" : severity === "warning" ? "--warning" : "--info"),
+        });
       }
     }
   }
@@ -103,14 +108,16 @@ export function drawLabels(u: uPlot, props: Drawn): void {
     if (!inside(x)) continue;
     glyph(u, x);
     // A mark that starts here says it already.
-    if (!isStrip && !marks.some((mark) => mark.start === hole.start)) tops.push({ text: holeText(hole), x, y: bbox.top + 12 * pxRatio, color: color("--error") });
+    if (!isStrip && !marks.some((mark) => mark.start === hole.start))
+      tops.push({ text: holeText(hole), x, y: bbox.top + 12 * pxRatio, color: color("--error") });
   }
   tops.sort((a, b) => a.x - b.x);
   const placed: { x: number; end: number; y: number }[] = [];
   for (const label of tops.slice(0, 12)) {
     const width = ctx.measureText(label.text).width;
     const x = label.x + 8 * pxRatio + width > right + (LABEL_WIDTH - 8) * pxRatio ? label.x - 8 * pxRatio - width : label.x + 8 * pxRatio;
-    while (placed.some((other) => Math.abs(other.y - label.y) < 16 * pxRatio && other.x < x + width && x < other.end)) label.y += 16 * pxRatio;
+    while (placed.some((other) => Math.abs(other.y - label.y) < 16 * pxRatio && other.x < x + width && x < other.end))
+      label.y += 16 * pxRatio;
     placed.push({ x, end: x + width, y: label.y });
     halo(ctx, label.text, x, label.y, label.color, pxRatio);
   }

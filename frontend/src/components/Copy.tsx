@@ -65,12 +65,15 @@ export function CodeLine({ code }: { readonly code: string }) {
 function Pre({ code }: { readonly code: string }) {
   return (
     <pre tabIndex={0}>
-      {code.trimEnd().split("\n").map((line, i) => (
-        <span key={i}>
-          {highlighted(line)}
-          {"\n"}
-        </span>
-      ))}
+      {code
+        .trimEnd()
+        .split("\n")
+        .map((line, i) => (
+          <span key={i}>
+            {highlighted(line)}
+            {"\n"}
+          </span>
+        ))}
     </pre>
   );
 }

@@ -1,7 +1,7 @@
 import { useContext } from "preact/hooks";
 import { count, integer } from "../format";
 import { useKeys } from "../keys";
-import { gapsOf, type Report, rolesOf, type RoleUse, tallyOf } from "../report";
+import { gapsOf, type Report, type RoleUse, rolesOf, tallyOf } from "../report";
 import { OVERVIEW, type Route } from "../route";
 import { Session } from "../session";
 import { Glyph } from "./Glyph";

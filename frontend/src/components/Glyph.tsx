@@ -1,4 +1,4 @@
-import { type Standing, STANDINGS } from "../report";
+import { STANDINGS, type Standing } from "../report";
 
 /** The sign of a standing: its shape says what its colour says. `named` where no word stands beside it. */
 export function Glyph({ kind, named = false }: { readonly kind: Standing; readonly named?: boolean }) {

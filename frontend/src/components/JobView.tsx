@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
-import { count, duration, integer, list } from "../format";
 import { runWithin } from "../chart/curves";
+import { count, duration, integer, list } from "../format";
 import { moveFocus, useKeys } from "../keys";
 import { type Entry, type Finding, type Job, lossesOf, nothingFound, type Outcome } from "../report";
 import { jobRoute, NONE, OVERVIEW, type Route } from "../route";
@@ -134,12 +134,11 @@ const MOST_RUNS = 4;
 /** Keras, 4,800 steps in 1 h 12 min, runs `train` and `validation`. */
 function Facts({ job }: { readonly job: Job }) {
   const { first_step: first, last_step: last } = job;
-  const steps = first === null || last === null ? null : first > 1 ? `steps ${integer(first)} to ${integer(last)}` : `${integer(last)} steps`;
-  const words = [
-    writerName(job.writer),
-    steps && `${steps} in ${duration(job.duration_s)}`,
-    job.finished ? null : "still running",
-  ].filter(Boolean);
+  const steps =
+    first === null || last === null ? null : first > 1 ? `steps ${integer(first)} to ${integer(last)}` : `${integer(last)} steps`;
+  const words = [writerName(job.writer), steps && `${steps} in ${duration(job.duration_s)}`, job.finished ? null : "still running"].filter(
+    Boolean,
+  );
   const runs = job.runs.map((run) => runWithin(run, job.name));
   return (
     <p>
@@ -157,7 +156,15 @@ function Facts({ job }: { readonly job: Job }) {
   );
 }
 
-function Checks({ kind, title, outcomes }: { readonly kind: "clear" | "none" | "error"; readonly title: string; readonly outcomes: readonly Outcome[] }) {
+function Checks({
+  kind,
+  title,
+  outcomes,
+}: {
+  readonly kind: "clear" | "none" | "error";
+  readonly title: string;
+  readonly outcomes: readonly Outcome[];
+}) {
   if (outcomes.length === 0) return null;
   return (
     <details class="checks">

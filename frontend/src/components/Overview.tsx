@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { aligned, count, duration, integer, number } from "../format";
-import { bestIsValidation, bestOf, type Entry, matching, nothingFound, type Report, type Standing, STANDINGS, tallyOf } from "../report";
-import { COVERAGE, jobRoute } from "../route";
 import { moveFocus, useKeys } from "../keys";
+import { bestIsValidation, bestOf, type Entry, matching, nothingFound, type Report, STANDINGS, type Standing, tallyOf } from "../report";
+import { COVERAGE, jobRoute } from "../route";
 import { Counts } from "./Counts";
 import { Glyph } from "./Glyph";
 import { RouteLink } from "./RouteLink";
@@ -83,7 +83,15 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
   );
 }
 
-function StandingFilter({ entries, chosen, onChoose }: { readonly entries: readonly Entry[]; readonly chosen: Standing | null; readonly onChoose: (standing: Standing | null) => void }) {
+function StandingFilter({
+  entries,
+  chosen,
+  onChoose,
+}: {
+  readonly entries: readonly Entry[];
+  readonly chosen: Standing | null;
+  readonly onChoose: (standing: Standing | null) => void;
+}) {
   const of = (standing: Standing): number => entries.filter((entry) => entry.standing === standing).length;
   return (
     <div class="segments" role="group" aria-label="Severity">
@@ -93,7 +101,12 @@ function StandingFilter({ entries, chosen, onChoose }: { readonly entries: reado
       {(["error", "warning", "info", "none", "clear"] as const)
         .filter((standing) => of(standing) > 0)
         .map((standing) => (
-          <button key={standing} type="button" aria-pressed={chosen === standing} onClick={() => onChoose(chosen === standing ? null : standing)}>
+          <button
+            key={standing}
+            type="button"
+            aria-pressed={chosen === standing}
+            onClick={() => onChoose(chosen === standing ? null : standing)}
+          >
             <Glyph kind={standing} />
             {STANDINGS[standing]} <b>{of(standing)}</b>
           </button>
@@ -112,7 +125,8 @@ function Tally({ report, reading }: { readonly report: Report; readonly reading:
         {count(report.jobs.length, "job")}, {count(runs, "run")} in <code>{report.logdir}</code>
       </span>
       <RouteLink route={COVERAGE}>
-        {count(tally.clear, "check")} clear, {integer(tally.notChecked)} not checked{tally.failed > 0 && `, ${integer(tally.failed)} failed`}
+        {count(tally.clear, "check")} clear, {integer(tally.notChecked)} not checked
+        {tally.failed > 0 && `, ${integer(tally.failed)} failed`}
       </RouteLink>
     </div>
   );
@@ -175,7 +189,10 @@ function Jobs({ table, entries, best, current, onSelect }: JobsProps) {
               {findingOf(entry)}
             </td>
             <td>{entry.job && <Sparkline entry={entry} job={entry.job} />}</td>
-            <td class={`right ${entry === best ? "lead" : ""}`} title={entry.job && !bestIsValidation(entry.job) ? "training loss" : "validation loss"}>
+            <td
+              class={`right ${entry === best ? "lead" : ""}`}
+              title={entry.job && !bestIsValidation(entry.job) ? "training loss" : "validation loss"}
+            >
               {values[i]}
             </td>
             <td class="right soft">{entry.job?.best && integer(entry.job.best.step)}</td>

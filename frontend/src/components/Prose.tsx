@@ -14,11 +14,14 @@ export function Prose({ text }: { readonly text: string }) {
       {blocks.map((block, i) =>
         /^\s*[-*] /.test(block) ? (
           <ul key={i}>
-            {block.split(/^\s*[-*] /m).filter(Boolean).map((item, j) => (
-              <li key={j}>
-                <Inline text={item} />
-              </li>
-            ))}
+            {block
+              .split(/^\s*[-*] /m)
+              .filter(Boolean)
+              .map((item, j) => (
+                <li key={j}>
+                  <Inline text={item} />
+                </li>
+              ))}
           </ul>
         ) : (
           <p key={i}>

@@ -1,6 +1,6 @@
 import { useContext, useEffect, useId, useMemo, useState } from "preact/hooks";
 import { fetchSeries, type Range } from "../api";
-import { columnsOf, type Curve, labelsOf, nearest, type Panel, panelsOf, roleOf, wantsLog, writtenAs } from "../chart/curves";
+import { type Curve, columnsOf, labelsOf, nearest, type Panel, panelsOf, roleOf, wantsLog, writtenAs } from "../chart/curves";
 import { Plot, type Pointed } from "../chart/Plot";
 import { count, integer, list } from "../format";
 import type { Cell, Entry, SeriesExhibit, Severity } from "../report";
@@ -8,7 +8,7 @@ import { Session } from "../session";
 import { DataTable } from "./DataTable";
 
 const CHART_HEIGHT = 248;
-const STRIP_HEIGHT = 64;
+const STRIP_HEIGHT = 80;
 const AXIS_HEIGHT = 28;
 
 interface Props {
@@ -168,7 +168,15 @@ function Readout({ pointed, panels, jobName }: { readonly pointed: Pointed; read
   );
 }
 
-function Numbers({ curves, exhibit, jobName }: { readonly curves: readonly Curve[]; readonly exhibit: SeriesExhibit; readonly jobName: string }) {
+function Numbers({
+  curves,
+  exhibit,
+  jobName,
+}: {
+  readonly curves: readonly Curve[];
+  readonly exhibit: SeriesExhibit;
+  readonly jobName: string;
+}) {
   const names = labelsOf(curves, jobName);
   const { steps, lines } = columnsOf(curves);
   const nonFinite = curves.map((curve) => new Map(curve.points.non_finite.map((point) => [point.step, point.value])));
@@ -182,5 +190,12 @@ function Numbers({ curves, exhibit, jobName }: { readonly curves: readonly Curve
   ]);
   const isMarked = (step: number): boolean => exhibit.marks.some((mark) => step >= mark.start && step <= mark.end);
   const marked = new Set(steps.flatMap((step, row) => (isMarked(step) ? [row] : [])));
-  return <DataTable title="Values by step" columns={["step", ...names.map((name, i) => name || (curves[i]?.tag ?? ""))]} rows={rows} marked={marked} />;
+  return (
+    <DataTable
+      title="Values by step"
+      columns={["step", ...names.map((name, i) => name || (curves[i]?.tag ?? ""))]}
+      rows={rows}
+      marked={marked}
+    />
+  );
 }

@@ -1,6 +1,6 @@
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { fetchSeries, type Points } from "../api";
-import { sparklineOf, SPARK_HEIGHT, SPARK_WIDTH } from "../chart/sparkline";
+import { SPARK_HEIGHT, SPARK_WIDTH, sparklineOf } from "../chart/sparkline";
 import { type Entry, type Job, lossesOf, type RunTag } from "../report";
 import { Session } from "../session";
 

@@ -12,7 +12,14 @@ export function ReadingBar({ progress }: { readonly progress: Progress | null })
   const share = progress && progress.bytes_total > 0 ? Math.min(1, progress.bytes / progress.bytes_total) : 0;
   return (
     <header class="reading">
-      <div class="progress" role="progressbar" aria-label="Reading the logs" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(100 * share)}>
+      <div
+        class="progress"
+        role="progressbar"
+        aria-label="Reading the logs"
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(100 * share)}
+      >
         <span style={{ width: `${100 * share}%` }} />
       </div>
       <p>
@@ -44,11 +51,12 @@ export function PartialBar({ report }: { readonly report: Report }) {
           )}
           <NoteText note={first} />
         </p>
-        {open && notes.slice(1).map((note, i) => (
-          <p key={i}>
-            <NoteText note={note} />
-          </p>
-        ))}
+        {open &&
+          notes.slice(1).map((note, i) => (
+            <p key={i}>
+              <NoteText note={note} />
+            </p>
+          ))}
       </div>
       {notes.length > 1 && (
         <button type="button" class="text-button" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -62,7 +70,12 @@ export function PartialBar({ report }: { readonly report: Report }) {
 function NoteText({ note }: { readonly note: Note }) {
   return (
     <>
-      {note.run !== "" && <code>{note.run}</code>} {note.text}
+      {note.run !== "" && (
+        <>
+          <code>{note.run}</code>:{" "}
+        </>
+      )}
+      {note.text}
     </>
   );
 }
@@ -75,8 +88,8 @@ export function Empty({ logdir }: { readonly logdir: string }) {
         No runs in <code>{logdir}</code>
       </h1>
       <p>
-        Looked for files named <code>*tfevents*</code> and for profiler captures, in it and in the folders below it. The tab fills by itself once a job
-        writes there:
+        Looked for files named <code>*tfevents*</code> and for profiler captures, in it and in the folders below it. The tab fills by itself
+        once a job writes there:
       </p>
       <CodeLine code={`keras.callbacks.TensorBoard(${JSON.stringify(logdir)})`} />
       <CodeLine code={`torch.utils.tensorboard.SummaryWriter(${JSON.stringify(logdir)})`} />
