@@ -281,7 +281,8 @@ describe("the theme", () => {
 
   it("follows the toggle at once", async () => {
     const { page, frame } = await open({ query: "?darkMode=false" });
-    await page.evaluate(() => document.body.classList.add("dark-mode"));
+    await page.click("app-header-dark-mode-toggle button");
+    await page.click("button[mat-menu-item] >> text=Dark");
     await frame.waitForFunction(() => document.documentElement.classList.contains("dark"));
     expect(await background(frame)).toBe("rgb(48, 48, 48)");
   });
