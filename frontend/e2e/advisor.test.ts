@@ -434,6 +434,15 @@ describe("states", () => {
     await frame.click("text=Try again");
     await asked;
   });
+
+  it("paint what goes wrong in the tab itself", async () => {
+    const { frame } = await open({
+      hash: "&p.advisor.job=overfitting",
+      prepare: (page) => changeReading(page, (reading) => withDiagnosis(reading, "overfitting", { exhibits: null })),
+    });
+    expect(await frame.locator("h1").innerText()).toContain("The report could not be made");
+    expect(await frame.locator(".blank").innerText()).toContain("TypeError");
+  });
 });
 
 // Pictures for the README, from the same pages.

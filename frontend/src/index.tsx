@@ -1,6 +1,8 @@
 import { render as mount } from "preact";
+import { useErrorBoundary } from "preact/hooks";
 import chartStyles from "uplot/dist/uPlot.min.css";
 import { App } from "./App";
+import { Failure } from "./components/States";
 import styles from "./styles.css";
 import tokens from "./tokens.css";
 
@@ -12,8 +14,17 @@ export async function render(): Promise<void> {
     document.head.append(sheet);
     document.documentElement.lang = "en";
     document.title = "Advisor";
-    mount(<App />, document.body);
+    mount(<Guarded />, document.body);
   } catch (error) {
-    document.body.textContent = `The Advisor could not start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+    document.body.textContent = `The Advisor could not start: ${textOf(error)}`;
   }
+}
+
+function Guarded() {
+  const [error, again] = useErrorBoundary();
+  return error === undefined ? <App /> : <Failure message={textOf(error)} onRetry={again} />;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
