@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_advisor.diagnosis import Outcome, Status
 from tb_advisor.evidence import Evidence
-from tb_advisor.logdir.jobs import Family, Job, LogdirError, RunCache, find_families, find_jobs, read_job
+from tb_advisor.logdir.jobs import Family, Job, LogdirError, RunCache, find_families, find_jobs, read_jobs
 from tb_advisor.message import Message, Missing
 from tb_advisor.report import Note, Report, summarize
 from tb_advisor.rule import Rule
@@ -53,13 +53,12 @@ def diagnose(
         found = find_jobs(Path(logdir))
     except (LogdirError, OSError) as error:
         return replace(report, notes=(Note("", "", Message("{error}", error=str(error))),))
-    cache.forget_all_but(run.name for files in found for run in files.runs)
+    cache.forget_all_but(run for files in found for run in files.runs)
     progress = Progress(0, len(found), 0, sum(len(f.runs) for f in found), 0, sum(f.bytes for f in found))
     jobs: list[Job] = []
     if watch:
         watch(progress, report, None)
-    for files in found:
-        job = read_job(files, cache.read)
+    for files, job in zip(found, read_jobs(found, cache), strict=True):
         evidence = Evidence(job)
         outcomes = fold([check(rule, job.name, evidence) for rule in rules if not rule.of_family])
         jobs.append(job)

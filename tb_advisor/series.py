@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -11,31 +11,48 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
+Stored = NDArray[np.float64] | NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
 class Series:
     """The points of one tag of one run in the order in which they were written.
 
     `steps` is int64, `wall_times` float64 (seconds since the epoch), `values` float64; all of shape ``(n,)``. `run` and
-    `tag` are TensorBoard's names, so that a rule can say where it looked.
+    `tag` are TensorBoard's names, so that a rule can say where it looked. Regular steps are stored as a range, and
+    values that are float32 as such: both are widened on each access.
     """
 
-    steps: Steps
-    wall_times: Floats
-    values: Floats
-    run: str = ""
-    tag: str = ""
+    def __init__(self, steps: Steps | range, wall_times: Floats, values: Stored, run: str = "", tag: str = "") -> None:
+        self._steps = steps
+        self.stored_values = values
+        self.wall_times = wall_times
+        self.run = run
+        self.tag = tag
+
+    @property
+    def steps(self) -> Steps:
+        """The step of each point."""
+        if isinstance(self._steps, range):
+            return np.arange(self._steps.start, self._steps.stop, self._steps.step, dtype=np.int64)
+        return self._steps
+
+    @property
+    def values(self) -> Floats:
+        """The value of each point."""
+        return self.stored_values.astype(np.float64, copy=False)
 
     def __len__(self) -> int:
-        return len(self.steps)
+        return len(self._steps)
 
     def __getitem__(self, index: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Series:
-        return replace(self, steps=self.steps[index], wall_times=self.wall_times[index], values=self.values[index])
+        steps = self._steps[index] if isinstance(index, slice) else self.steps[index]
+        return Series(steps, self.wall_times[index], self.stored_values[index], self.run, self.tag)
 
     @cached_property
     def segments(self) -> tuple[Series, ...]:
         """The series split where its steps go backwards, which is where a training was restarted."""
+        if isinstance(self._steps, range) and self._steps.step > 0:
+            return (self,)
         cuts = np.flatnonzero(np.diff(self.steps) < 0) + 1
         edges = [0, *cuts.tolist(), len(self)]
         return tuple(self[a:b] for a, b in pairwise(edges))
@@ -60,7 +77,8 @@ class Series:
     @cached_property
     def finite(self) -> Series:
         """The series without its NaN and infinite points."""
-        return self[np.isfinite(self.values)]
+        finite = np.isfinite(self.stored_values)
+        return self if finite.all() else self[finite]
 
     def smoothed(self, share: float = 0.05, least: int = 3) -> Floats:
         """Centred rolling median over `share` of the points (at least `least`, odd); shape ``(n,)``."""
@@ -119,6 +137,17 @@ class Series:
         """The value last written at or before `step` (the first value where there is none)."""
         index = int(np.searchsorted(self.steps, step, side="right")) - 1
         return float(self.values[max(index, 0)])
+
+
+def joined(parts: Sequence[Series]) -> Series:
+    """The points of several series of one tag, one after the other."""
+    return Series(
+        np.concatenate([part.steps for part in parts]),
+        np.concatenate([part.wall_times for part in parts]),
+        np.concatenate([part.stored_values for part in parts]),
+        parts[0].run,
+        parts[0].tag,
+    )
 
 
 def rolling_median(values: Floats, window: int) -> Floats:

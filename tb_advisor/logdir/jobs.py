@@ -19,19 +19,15 @@ import os
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tb_advisor.logdir.captures import Capture, find_captures
-from tb_advisor.logdir.event_file import Column, EventFile, read_event_file, scalar_tags_at_start
+from tb_advisor.logdir.event_file import BUFFER_BYTES, HEAD_BYTES, EventFile, Reader, scalar_tags_at_start
 from tb_advisor.message import Message
-from tb_advisor.series import Series
+from tb_advisor.series import Series, joined
 
 TRAINING_SPLITS = frozenset({"train", "training", "learn"})
 EVALUATION_SPLITS = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "testing", "dev"})
@@ -127,24 +123,45 @@ class LogDir:
         return {name: run for job in self.jobs for name, run in sorted(job.runs.items())}
 
 
-@dataclass
 class RunCache:
-    """Runs that were read before, reused while none of their files has changed."""
+    """The runs of a log directory, read once and then only where their files have grown.
 
-    _runs: dict[str, tuple[tuple[tuple[int, int, int], ...], Run]] = field(default_factory=dict)
+    Event files are append-only. A file that is shorter than what was read of it, or another one under the same name, is
+    read from its start again.
+    """
 
-    def read(self, files: RunFiles) -> Run:
-        """The run of `files`, from the cache where size, time and identity of every file are the same."""
-        prints = tuple(map(fingerprint, files.files))
-        cached = self._runs.get(files.name)
-        if cached is None or cached[0] != prints:
-            cached = self._runs[files.name] = (prints, read_run(files))
-        return cached[1]
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self._files: dict[Path, EventFile] = {}
+        self._runs: dict[str, Run] = {}
 
-    def forget_all_but(self, names: Iterable[str]) -> None:
-        """Drop runs that no longer exist."""
-        kept = set(names)
-        self._runs = {name: entry for name, entry in self._runs.items() if name in kept}
+    def read(self, wanted: Sequence[RunFiles]) -> list[Run]:
+        """These runs with all that is in their files now. Small files are read together, which is why there may be
+        several runs.
+        """
+        grown = {run.name: [self._files[path] for path in run.files if self._has_grown(path)] for run in wanted}
+        self._reader.read([file for files in grown.values() for file in files])
+        for run in wanted:
+            if grown[run.name] or run.name not in self._runs:
+                self._runs[run.name] = _run(run.name, [self._files[path] for path in run.files])
+        return [self._runs[run.name] for run in wanted]
+
+    def forget_all_but(self, wanted: Iterable[RunFiles]) -> None:
+        """Drop the runs that no longer exist."""
+        wanted = list(wanted)
+        paths = {path for run in wanted for path in run.files}
+        names = {run.name for run in wanted}
+        self._files = {path: file for path, file in self._files.items() if path in paths}
+        self._runs = {name: run for name, run in self._runs.items() if name in names}
+
+    def _has_grown(self, path: Path) -> bool:
+        """Whether there is something to read in the file; sets up its `EventFile` where it is new or another one."""
+        size, _, inode = fingerprint(path)
+        known = self._files.get(path)
+        if known is None or inode != known.inode or size < known.size:
+            self._files[path] = EventFile(path)
+            return True
+        return size > known.size
 
 
 def load(logdir: str | os.PathLike[str]) -> LogDir:
@@ -154,7 +171,8 @@ def load(logdir: str | os.PathLike[str]) -> LogDir:
     directory; damaged files give notes.
     """
     path = Path(logdir)
-    return LogDir(path, tuple(read_job(files) for files in find_jobs(path)))
+    found = find_jobs(path)
+    return LogDir(path, tuple(read_jobs(found, RunCache())))
 
 
 def find_jobs(logdir: Path) -> list[JobFiles]:
@@ -181,36 +199,36 @@ def find_jobs(logdir: Path) -> list[JobFiles]:
     return [JobFiles(name, tuple(grouped_runs[name]), tuple(grouped_captures[name])) for name in names]
 
 
-def read_job(files: JobFiles, read: Callable[[RunFiles], Run] | None = None) -> Job:
-    """Read the runs of a job, through `read` (a `RunCache`'s) where given. Captures are read when a rule asks for
-    them.
+def read_jobs(found: Sequence[JobFiles], cache: RunCache) -> Iterator[Job]:
+    """Read jobs in their order, small ones together. Captures are read when a rule asks for them. Never raises
+    `OSError`.
     """
-    runs = {run.name: (read or read_run)(run) for run in files.runs}
+    batch: list[JobFiles] = []
+    for index, files in enumerate(found):
+        batch.append(files)
+        if index + 1 == len(found) or sum(job.bytes for job in batch) >= BUFFER_BYTES:
+            runs = {run.name: run for run in cache.read([run for job in batch for run in job.runs])}
+            for job in batch:
+                yield _job(job, {run.name: runs[run.name] for run in job.runs})
+            batch = []
+
+
+def _job(files: JobFiles, runs: Mapping[str, Run]) -> Job:
     written = [mtime for run in files.runs for _, mtime, _ in map(fingerprint, run.files)]
     return Job(files.name, runs, files.captures, time.time(), max(written, default=0) / 1e9)
 
 
-def read_run(run: RunFiles) -> Run:
-    """Read all event files of a run. A file that is gone or unreadable gives a note. Never raises `OSError`."""
-    plugins: dict[str, str] = {}
-    files: list[EventFile] = []
-    notes: list[Message] = []
-    for path in run.files:
-        try:
-            files.append(read_event_file(path, plugins))
-        except OSError as error:
-            reason = error.strerror or str(error)
-            notes.append(Message("{file} could not be read: {reason}", file=path.name, reason=reason))
-    files.sort(key=_first_wall_time)
-    scalars = {tag: _series(run.name, tag, files) for tag in sorted({tag for file in files for tag in file.scalars})}
+def _run(name: str, files: Sequence[EventFile]) -> Run:
+    files = sorted(files, key=_first_wall_time)
+    scalars = {tag: _series(name, tag, files) for tag in sorted({tag for file in files for tag in file.scalars})}
     return Run(
-        name=run.name,
+        name=name,
         scalars=scalars,
         tags={tag: plugin for file in files for tag, plugin in file.tags.items()},
         writer=next((file.writer for file in files if file.writer), ""),
         file_names=tuple(file.path.name for file in files),
         events=sum(file.events for file in files),
-        notes=(*notes, *(note for file in files for note in file.notes)),
+        notes=tuple(note for file in files for note in file.notes),
     )
 
 
@@ -251,11 +269,14 @@ def _walk(logdir: Path) -> Iterator[tuple[Path, list[str]]]:
     """(directory, file names) below `logdir`, following symbolic links but never in circles."""
     seen = set()
     for directory, subdirectories, names in os.walk(logdir, followlinks=True):
-        real = os.path.realpath(directory)
-        if real in seen:
+        try:
+            status = os.stat(directory)
+        except OSError:
+            continue
+        if (status.st_dev, status.st_ino) in seen:
             subdirectories.clear()
             continue
-        seen.add(real)
+        seen.add((status.st_dev, status.st_ino))
         subdirectories.sort()
         yield Path(directory), sorted(names)
 
@@ -300,25 +321,21 @@ def _is_add_scalars_run(base: str, run: RunFiles) -> bool:
     """Whether `SummaryWriter.add_scalars(tag, {key: …})` made this run: its directory is ``<tag>_<key>`` with ``/`` as
     ``_``.
     """
-    tags = scalar_tags_at_start(run.files[0])
+    size, _, inode = fingerprint(run.files[0])
+    tags = _tags_at_start(run.files[0], min(size, HEAD_BYTES), inode)
     return len(tags) == 1 and base.startswith(next(iter(tags)).replace("/", "_") + "_")
 
 
+@lru_cache(maxsize=100_000)
+def _tags_at_start(path: Path, size: int, inode: int) -> frozenset[str]:
+    """Remembered for each file: what stands at its start does not change once that much is written."""
+    return scalar_tags_at_start(path)
+
+
 def _first_wall_time(file: EventFile) -> tuple[float, str]:
-    starts = [column.wall_times[0] for column in file.scalars.values()]
-    return min(starts, default=0.0), file.path.name
+    return file.first_wall_time, file.path.name
 
 
 def _series(run: str, tag: str, files: Iterable[EventFile]) -> Series:
-    columns = [file.scalars[tag] for file in files if tag in file.scalars]
-    return Series(
-        steps=_joined(columns, "steps", np.int64),
-        wall_times=_joined(columns, "wall_times", np.float64),
-        values=_joined(columns, "values", np.float64),
-        run=run,
-        tag=tag,
-    )
-
-
-def _joined(columns: list[Column], name: str, dtype: type[Any]) -> NDArray[Any]:
-    return np.concatenate([np.frombuffer(getattr(column, name), dtype) for column in columns])
+    parts = [file.scalars[tag].series(run, tag) for file in files if tag in file.scalars]
+    return parts[0] if len(parts) == 1 else joined(parts)

@@ -1,39 +1,58 @@
-"""TFRecord framing: from the bytes of an event file to its payloads, with every checksum verified.
+"""TFRecord framing: where the records of an event file lie, and whether their checksums hold.
 
 A record is ``uint64 length | uint32 crc(length) | payload | uint32 crc(payload)``, little-endian, both checksums
 CRC-32C, rotated and offset ("masked"): tensorflow/core/lib/io/record_writer.cc and lib/hash/crc32c.h.
+
+Both steps work on a whole buffer at once, which costs about a tenth of a loop over records:
+
+- *Framing.* Every position whose eight bytes could be a short length, and whose next four bytes are the checksum of
+that length, is a candidate. Where each candidate ends at the next one, they are the records. Where the chain breaks (a
+blob, a header inside a payload, damage) one header is read by hand, and the chain goes on after it. - *Checksums.* CRC
+is linear: a register that is zero stays zero over zero bytes. In a copy of the buffer the headers are zeroed, the first
+four bytes of each payload inverted (which starts its CRC from a zero register) and the stored checksum replaced by the
+register's value after the payload (which brings it back to zero). One native call over the copy then ends with zero
+exactly when every payload is intact; otherwise each is checked alone.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import google_crc32c
 import numpy as np
+from numpy.typing import NDArray
 
 HEADER = 12
 FOOTER = 4
+# Payloads from this length on are checked one by one, and their headers read by hand.
+LONG = 4096
+
+Bytes = NDArray[np.uint8]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Damage:
-    """Bytes that could not be read as records. `torn` means an unfinished record at the end, normal in a growing
-    file.
-    """
+    """Bytes of a file that could not be read as records."""
 
     offset: int
     length: int
-    torn: bool
 
 
-@dataclass
-class Records:
-    """What `read_records` met besides payloads: the damage, and the offset after the last whole record."""
+@dataclass(frozen=True)
+class Frames:
+    """The whole records of a buffer.
 
-    damage: list[Damage] = field(default_factory=list)
-    end: int = 0
+    `starts` and `lengths` are those of the payloads, int64 of shape ``(n,)``. `damage` are ranges without a valid
+    header; `end` is where the unfinished rest begins.
+    """
+
+    starts: Indices
+    lengths: Indices
+    damage: tuple[Damage, ...]
+    end: int
 
 
 def masked_crc(data: bytes | memoryview) -> int:
@@ -42,56 +61,139 @@ def masked_crc(data: bytes | memoryview) -> int:
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def read_records(data: bytes, records: Records) -> Iterator[bytes]:
-    """Yield the payload of every intact record in `data`; note the rest in `records`.
+class Buffer:
+    """Bytes of one or several files, to be cut into records.
 
-    A payload with a wrong checksum is skipped alone. Where a header is damaged, reading goes on at the next valid
-    header. Never raises.
+    `content` is padded with at least `LONG` + 16 zero bytes beyond `size`, so that a row of bytes can be taken at any
+    record.
     """
-    view = memoryview(data)
-    offset = 0
-    while offset < len(data):
-        payload_length = _payload_length(view, offset)
-        if payload_length is None:
-            resumed = _next_header(data, offset + 1)
-            torn = resumed is None and len(data) - offset < HEADER
-            following = len(data) if resumed is None else resumed
-            records.damage.append(Damage(offset, following - offset, torn))
-            offset = following
-            continue
-        end = offset + HEADER + payload_length + FOOTER
-        if end > len(data):
-            records.damage.append(Damage(offset, len(data) - offset, torn=True))
-            return
-        payload = bytes(view[offset + HEADER : end - FOOTER])
-        if masked_crc(payload) == struct.unpack_from("<I", data, end - FOOTER)[0]:
-            yield payload
-        else:
-            records.damage.append(Damage(offset, end - offset, torn=False))
-        offset = records.end = end
+
+    def __init__(self, content: Bytes, size: int) -> None:
+        self.content = content
+        self.size = size
+        self._heads, self._ends = self._candidates()
+        breaks = np.flatnonzero(self._ends[:-1] != self._heads[1:])
+        self._breaks = np.append(breaks, len(self._heads) - 1)
+
+    def frame(self, start: int, stop: int, file_end: int | None = None) -> Frames:
+        """The records between `start` and `stop`, the part of one file that goes on to `file_end`. Never raises."""
+        pieces: list[tuple[Indices, Indices]] = []
+        damage: list[Damage] = []
+        position = start
+        while position + HEADER <= stop:
+            first = int(np.searchsorted(self._heads, position))
+            if first < len(self._heads) and self._heads[first] == position:
+                last = int(self._breaks[np.searchsorted(self._breaks, first)])
+                heads, ends = self._heads[first : last + 1], self._ends[first : last + 1]
+                fitting = int(np.searchsorted(ends, stop, side="right"))
+                if fitting:
+                    pieces.append((heads[:fitting] + HEADER, ends[:fitting] - heads[:fitting] - HEADER - FOOTER))
+                    position = int(ends[fitting - 1])
+                if fitting < len(ends):
+                    break
+                continue
+            length = self._length_at(position)
+            if length is None:
+                following = self._next_header(position + 1, stop, stop if file_end is None else file_end)
+                damage.append(Damage(position, following - position))
+                position = following
+            elif position + HEADER + length + FOOTER > stop:
+                break
+            else:
+                pieces.append((np.array([position + HEADER]), np.array([length])))
+                position += HEADER + length + FOOTER
+        starts = np.concatenate([piece[0] for piece in pieces]) if pieces else np.empty(0, np.int64)
+        lengths = np.concatenate([piece[1] for piece in pieces]) if pieces else np.empty(0, np.int64)
+        return Frames(starts, lengths, tuple(damage), position)
+
+    def intact(self, starts: Indices, lengths: Indices) -> NDArray[np.bool_]:
+        """Which payloads agree with their checksums, shape ``(n,)``."""
+        ok = np.ones(len(starts), np.bool_)
+        if not len(starts):
+            return ok
+        short = (lengths >= 4) & (lengths < LONG)
+        for index in np.flatnonzero(~short).tolist():
+            ok[index] = self._is_intact(int(starts[index]), int(lengths[index]))
+        if not self._all_intact(starts[short], lengths[short]):
+            for index in np.flatnonzero(short).tolist():
+                ok[index] = self._is_intact(int(starts[index]), int(lengths[index]))
+        return ok
+
+    def payload(self, start: int, length: int) -> bytes:
+        """A copy of the bytes of one payload."""
+        return self.content[start : start + length].tobytes()
+
+    def _candidates(self) -> tuple[Indices, Indices]:
+        lengths = view(self.content, "<u8")[: max(0, self.size - HEADER + 1)]
+        heads = np.flatnonzero(lengths < LONG)
+        found = lengths[heads].astype(np.int64)
+        valid = _HEADER_CRCS[found] == view(self.content, "<u4")[heads + 8]
+        heads, found = heads[valid], found[valid]
+        return heads, heads + found + (HEADER + FOOTER)
+
+    def _length_at(self, position: int) -> int | None:
+        head = self.content[position : position + HEADER].tobytes()
+        length, crc = struct.unpack("<QI", head)
+        return int(length) if crc == masked_crc(head[:8]) else None
+
+    def _next_header(self, start: int, stop: int, file_end: int) -> int:
+        """The first valid header at or after `start` whose record fits into its file.
+
+        Where none fits, the first valid one, whose record may still be written; where there is none, the first position
+        too late for one.
+        """
+        end = max(start, stop - HEADER + 1)
+        unfinished = end
+        for offset in np.flatnonzero(view(self.content, "<u8")[start:end] < 1 << 40).tolist():
+            position = start + int(offset)
+            length = self._length_at(position)
+            if length is not None and position + HEADER + length + FOOTER <= file_end:
+                return position
+            if length is not None:
+                unfinished = min(unfinished, position)
+        return unfinished
+
+    def _is_intact(self, start: int, length: int) -> bool:
+        stored = struct.unpack("<I", self.content[start + length : start + length + FOOTER].tobytes())[0]
+        return bool(masked_crc(self.content[start : start + length].tobytes()) == stored)
+
+    def _all_intact(self, starts: Indices, lengths: Indices) -> bool:
+        if not len(starts):
+            return True
+        first, last = int(starts[0]), int(starts[-1] + lengths[-1]) + FOOTER
+        registers = self.content[first:last].copy()
+        begin, end = starts - first, starts + lengths - first
+        for gap in np.flatnonzero(begin[1:] != end[:-1] + HEADER + FOOTER).tolist():
+            registers[end[gap] + FOOTER : begin[gap + 1]] = 0
+        words = view(registers, "<u4")
+        for offset in (4, 8, 12):  # the header before each payload but the first
+            words[begin[1:] - offset] = 0
+        words[begin] ^= np.uint32(0xFFFFFFFF)
+        stored = words[end] - np.uint32(0xA282EAD8)
+        words[end] = ~((stored >> np.uint32(17)) | (stored << np.uint32(15)))
+        return bool(google_crc32c.extend(0xFFFFFFFF, registers.tobytes()) == 0xFFFFFFFF)
 
 
-def _payload_length(view: memoryview, offset: int) -> int | None:
-    """The length in the header at `offset`, or None where no valid header stands."""
-    if offset + HEADER > len(view):
-        return None
-    length, crc = struct.unpack_from("<QI", view, offset)
-    return length if crc == masked_crc(view[offset : offset + 8]) else None
+def view(content: Bytes, dtype: str) -> NDArray[Any]:
+    """A value of `dtype` at every position: ``view(content, "<u4")[i]`` is what the four bytes from `i` on say."""
+    count = max(0, len(content) - np.dtype(dtype).itemsize + 1)
+    values: NDArray[Any] = np.ndarray((count,), dtype, content, 0, (1,))
+    return values
 
 
-def _next_header(data: bytes, start: int) -> int | None:
-    """The first offset at or after `start` where a header is valid and its record fits into `data`."""
-    count = len(data) - start - HEADER - FOOTER + 1
-    if count <= 0:
-        return None
-    view = memoryview(data)
-    chunk = 1 << 20
-    for first in range(start, start + count, chunk):
-        n = min(chunk, start + count - first)
-        lengths = np.ndarray((n,), "<u8", data, first, (1,))
-        fits = np.flatnonzero(lengths <= len(data) - first)
-        for offset in (fits + first).tolist():
-            length = _payload_length(view, offset)
-            if length is not None and offset + HEADER + length + FOOTER <= len(data):
-                return int(offset)
-    return None
+def _header_crcs() -> NDArray[np.uint32]:
+    """The masked checksum of every length below `LONG`, from those of its single bits: CRC is affine."""
+
+    def crc(length: int) -> int:
+        return int(google_crc32c.value(struct.pack("<Q", length)))
+
+    zero = crc(0)
+    crcs = np.full(LONG, zero, np.uint32)
+    lengths = np.arange(LONG)
+    for bit in range(LONG.bit_length() - 1):
+        crcs[(lengths >> bit) & 1 == 1] ^= np.uint32(crc(1 << bit) ^ zero)
+    masked: NDArray[np.uint32] = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(0xA282EAD8)
+    return masked
+
+
+_HEADER_CRCS = _header_crcs()

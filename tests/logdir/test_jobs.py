@@ -3,8 +3,7 @@ import shutil
 
 import pytest
 
-from tb_advisor.logdir import jobs as jobs_module
-from tb_advisor.logdir.jobs import LogdirError, RunCache, find_families, find_jobs, load, read_run
+from tb_advisor.logdir.jobs import LogdirError, RunCache, find_families, find_jobs, load
 from tests.builders import event_file
 
 
@@ -64,7 +63,7 @@ def test_a_run_that_vanishes_while_it_is_read_gives_a_note(tmp_path):
     event_file(tmp_path / "gone", {"loss": [1.0]})
     found = find_jobs(tmp_path)[0].runs[0]
     shutil.rmtree(tmp_path / "gone")
-    run = read_run(found)
+    (run,) = RunCache().read([found])
     assert run.scalars == {}
     assert "could not be read: No such file or directory" in str(run.notes[0])
 
@@ -82,17 +81,55 @@ def test_a_circle_of_links_ends(tmp_path):
     assert list(load(tmp_path).runs) == ["run"]
 
 
-def test_unchanged_runs_are_not_read_again(tmp_path, monkeypatch):
+def test_unchanged_runs_are_not_read_again_and_grown_ones_only_from_where_they_ended(tmp_path):
     event_file(tmp_path / "old", {"loss": [1.0]})
-    event_file(tmp_path / "new", {"loss": [1.0]})
+    grown = event_file(tmp_path / "new", {"loss": [1.0]})
     cache = RunCache()
-    for job in find_jobs(tmp_path):
-        cache.read(job.runs[0])
-    event_file(tmp_path / "new", {"loss": [1.0, 0.5]})
-    read = []
-    monkeypatch.setattr(jobs_module, "read_run", lambda files: read.append(files.name) or read_run(files))
-    lengths = [len(cache.read(job.runs[0]).scalars["loss"]) for job in find_jobs(tmp_path)]
-    assert (read, lengths) == (["new"], [2, 1])
+    runs = [job.runs[0] for job in find_jobs(tmp_path)]
+    before = dict(zip(("new", "old"), cache.read(runs), strict=True))
+    more = event_file(tmp_path / "elsewhere", {"loss": [0.5, 0.25]}, steps=[1, 2])
+    with grown.open("ab") as stream:
+        stream.write(more.read_bytes())
+    after = dict(zip(("new", "old"), cache.read(runs), strict=True))
+    assert after["old"] is before["old"]
+    assert after["new"].scalars["loss"].values.tolist() == [1.0, 0.5, 0.25]
+
+
+def test_a_torn_tail_is_read_once_it_is_whole(tmp_path):
+    path = event_file(tmp_path, {"loss": [3.0, 2.0, 1.0]})
+    whole = path.read_bytes()
+    cache = RunCache()
+    lengths = []
+    for end in range(len(whole) - 80, len(whole) + 1):
+        path.write_bytes(whole[:end])
+        (run,) = cache.read([find_jobs(tmp_path)[0].runs[0]])
+        lengths.append(len(run.scalars["loss"]) if run.scalars else 0)
+    assert lengths == sorted(lengths)
+    assert lengths[-1] == 3
+    assert run.notes == ()
+
+
+def test_a_file_that_was_cut_or_replaced_is_read_from_its_start(tmp_path):
+    path = event_file(tmp_path, {"loss": [3.0, 2.0, 1.0]})
+    cache = RunCache()
+    cache.read([find_jobs(tmp_path)[0].runs[0]])
+    path.unlink()
+    event_file(tmp_path, {"loss": [9.0]})
+    (run,) = cache.read([find_jobs(tmp_path)[0].runs[0]])
+    assert run.scalars["loss"].values.tolist() == [9.0]
+
+
+def test_several_growing_files_of_one_run(tmp_path):
+    first = event_file(tmp_path, {"loss": [3.0]}, name="1700000000.host.1.0")
+    second = event_file(tmp_path, {"acc": [0.1]}, name="1700000001.host.2.0")
+    cache = RunCache()
+    cache.read([find_jobs(tmp_path)[0].runs[0]])
+    for path, tag in ((first, "loss"), (second, "acc")):
+        more = event_file(tmp_path / "elsewhere", {tag: [1.0]}, steps=[1])
+        with path.open("ab") as stream:
+            stream.write(more.read_bytes())
+    (run,) = cache.read([find_jobs(tmp_path)[0].runs[0]])
+    assert {tag: len(series) for tag, series in run.scalars.items()} == {"acc": 2, "loss": 2}
 
 
 def test_a_family_shares_a_parent_and_tags(tmp_path):

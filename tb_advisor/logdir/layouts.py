@@ -1,0 +1,253 @@
+"""Layouts: what the bytes of a kind of record look like, learned from one and recognised in thousands.
+
+A training loop writes the same few records again and again: those of one tag differ in their wall time, step and value,
+and in nothing else. The first record of a kind goes through protobuf. A small walk over its fields then says at which
+bytes wall time, step and value stand; every other byte is constant. A later record of the same length whose constant
+bytes are all equal is, byte by byte, the same message with other numbers, so that reading them from their places gives
+what protobuf would. Whatever does not match exactly goes through protobuf itself.
+
+Recognising is one pass over all records of a length: the constant bytes of each are folded into a 64-bit number, which
+is looked up among those of the known layouts; then all constant bytes are compared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_advisor.logdir.records import LONG, Bytes, Indices, view
+
+# Records start this many bytes after the start of their row, so that the wall time fills the second eight bytes.
+OFFSET = 7
+# Types of TensorFlow (types.proto) that a value of fixed width may have: NumPy's name of the type.
+_TENSOR_TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8", 19: "<f2"}
+# More layouts of one shape than this are no training loop's: the rest goes through protobuf.
+MOST_LAYOUTS = 10_000
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Where the numbers of a record of `length` bytes stand. `step_bytes` is 0 where the step is not written, which
+    means 0.
+    """
+
+    length: int
+    step_bytes: int
+    value_at: int
+    value_type: str
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row that holds such a record: `OFFSET` and the record, in full words."""
+        return -(-(OFFSET + self.length) // 8) * 8
+
+    def mask(self) -> NDArray[np.uint64]:
+        """Ones where a record of this shape is constant. Of a step's bytes, the bits that say whether another byte
+        follows are constant.
+        """
+        ones = np.zeros(self.width, np.uint8)
+        ones[OFFSET : OFFSET + self.length] = 0xFF
+        ones[OFFSET + 1 : OFFSET + 9] = 0
+        ones[OFFSET + 10 : OFFSET + 10 + self.step_bytes] = 0x80
+        ones[OFFSET + self.value_at : OFFSET + self.value_at + np.dtype(self.value_type).itemsize] = 0
+        return ones.view("<u8")
+
+
+class _Known:
+    """The layouts of one shape: the column of each pattern of constant bytes."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.mask = shape.mask()
+        self.columns_by_pattern: dict[bytes, int] = {}
+        self._factors = np.random.default_rng(0).integers(0, 2**63, len(self.mask), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        self._sorted = 0
+
+    def find(self, constant: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """For each row of constant bytes, the only layout that it can be; whether it is has yet to be compared."""
+        if self._sorted != len(self.columns_by_pattern):
+            self._sort()
+        place = np.searchsorted(self._folded, self._fold(constant))
+        place[place == len(self._folded)] = 0
+        return place
+
+    def _sort(self) -> None:
+        patterns = np.frombuffer(b"".join(self.columns_by_pattern), "<u8").reshape(-1, len(self.mask))
+        columns = np.array(list(self.columns_by_pattern.values()), np.int64)
+        self._telling = np.flatnonzero((patterns != patterns[0]).any(axis=0)).tolist() or [0]
+        folded = self._fold(patterns)
+        order = np.argsort(folded)
+        self.patterns, self.columns, self._folded = patterns[order], columns[order], folded[order]
+        self._sorted = len(columns)
+
+    def _fold(self, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """One number for each row, made of the words in which the known patterns differ."""
+        folded: NDArray[np.uint64] = rows[:, self._telling[0]] * self._factors[0]
+        for index in self._telling[1:]:
+            folded += rows[:, index] * self._factors[index]
+        return folded
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points read from records: the index of each in its buffer, its column, step, wall time and value."""
+
+    records: Indices
+    columns: Indices
+    steps: NDArray[np.int64]
+    wall_times: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+@dataclass
+class Layouts:
+    """All layouts learned so far, by length and shape."""
+
+    _by_length: dict[int, dict[Shape, _Known]] = field(default_factory=lambda: defaultdict(dict))
+
+    def learn(self, payload: bytes, column: int) -> bool:
+        """Remember the layout of `payload`, a record that protobuf read as one scalar of `column`.
+
+        False where it has none or is known already.
+        """
+        shape = shape_of(payload)
+        if shape is None:
+            return False
+        row = np.zeros(shape.width, np.uint8)
+        row[OFFSET : OFFSET + len(payload)] = np.frombuffer(payload, np.uint8)
+        shapes = self._by_length[shape.length]
+        known = shapes[shape] = shapes.get(shape) or _Known(shape)
+        pattern = (row.view("<u8") & known.mask).tobytes()
+        if pattern in known.columns_by_pattern or len(known.columns_by_pattern) >= MOST_LAYOUTS:
+            return False
+        known.columns_by_pattern[pattern] = column
+        return True
+
+    def match(self, content: Bytes, starts: Indices, lengths: Indices) -> tuple[list[Points], NDArray[np.bool_]]:
+        """The points of all records that have a known layout, and which records those are, shape ``(n,)``."""
+        matched = np.zeros(len(starts), np.bool_)
+        points = []
+        short = np.minimum(lengths, LONG).astype(np.uint16)
+        order = np.argsort(short, kind="stable")
+        ordered = short[order]
+        for length, shapes in self._by_length.items():
+            first, last = np.searchsorted(ordered, [length, length + 1])
+            records = order[first:last]
+            for shape, known in shapes.items():
+                if len(records):
+                    found = _match(content, starts, records, shape, known)
+                    if found is not None:
+                        matched[found.records] = True
+                        points.append(found)
+                        records = records[~matched[records]]
+        return points, matched
+
+
+def _match(content: Bytes, starts: Indices, records: Indices, shape: Shape, known: _Known) -> Points | None:
+    rows = view(content, f"V{shape.width}")[starts[records] - OFFSET].view("<u8").reshape(len(records), shape.width // 8)
+    constant = rows & known.mask
+    place = known.find(constant)
+    same = constant == known.patterns.take(place, axis=0)
+    if not same.all():
+        equal = same.all(axis=1)
+        rows, records, place = rows[equal], records[equal], place[equal]
+    if not len(records):
+        return None
+    values = np.ndarray((len(records),), shape.value_type, rows, OFFSET + shape.value_at, (shape.width,))
+    return Points(records, known.columns[place], _steps(rows, shape), rows[:, 1].view("<f8").copy(), values.astype(np.float64))
+
+
+def _steps(rows: NDArray[np.uint64], shape: Shape) -> NDArray[np.int64]:
+    """The varint after the wall time: seven bits a byte, lowest first; negative steps are two's complement of 64
+    bits.
+    """
+    steps = np.zeros(len(rows), np.uint64)
+    for index in range(shape.step_bytes):
+        byte = np.ndarray((len(rows),), np.uint8, rows, OFFSET + 10 + index, (shape.width,))
+        steps |= (byte & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * index)
+    return steps.view(np.int64)
+
+
+def shape_of(payload: bytes) -> Shape | None:
+    """The shape of an event with one scalar value and no metadata, None for any other or unusual record.
+
+    Walks event.proto (wall_time 1, step 2, summary 5), summary.proto (value 1; tag 1, simple_value 2, tensor 8),
+    tensor.proto (dtype 1, tensor_shape 2, tensor_content 4, and the fields of single values).
+    """
+    event = _fields(payload, 0, len(payload))
+    if event is None or [number for number, *_ in event] not in ([1, 2, 5], [1, 5]) or event[0][1] != _FIXED64:
+        return None
+    step_bytes = event[1][3] - event[1][2] if len(event) == 3 else 0
+    if step_bytes and event[1][1] != _VARINT:
+        return None
+    summary = _fields(payload, event[-1][2], event[-1][3])
+    if event[-1][1] != _BYTES or summary is None or [field[:2] for field in summary] != [(1, _BYTES)]:
+        return None
+    value = _fields(payload, summary[0][2], summary[0][3])
+    if value is None or len(value) != 2 or value[0][:2] != (1, _BYTES):
+        return None
+    number, kind, start, end = value[1]
+    if (number, kind) == (2, _FIXED32):
+        return Shape(len(payload), step_bytes, start, "<f4")
+    if (number, kind) != (8, _BYTES):
+        return None
+    place = _place_in_tensor(payload, start, end)
+    return None if place is None else Shape(len(payload), step_bytes, *place)
+
+
+def _place_in_tensor(payload: bytes, start: int, end: int) -> tuple[int, str] | None:
+    tensor = _fields(payload, start, end)
+    if tensor is None:
+        return None
+    fields = {number: (kind, first, last) for number, kind, first, last in tensor}
+    if len(fields) != len(tensor) or not set(fields) <= {1, 2, 4, 5, 6} or len(set(fields) & {4, 5, 6}) != 1 or 1 not in fields:
+        return None
+    if 2 in fields and fields[2][1] != fields[2][2]:  # rank 0 only
+        return None
+    dtype = _TENSOR_TYPES.get(payload[fields[1][1]], "") if fields[1][2] - fields[1][1] == 1 else ""
+    source = next(iter(set(fields) & {4, 5, 6}))
+    wanted = {4: dtype, 5: "<f4" if dtype == "<f4" else "", 6: "<f8" if dtype == "<f8" else ""}[source]
+    kind, first, last = fields[source]
+    if not wanted or kind != _BYTES or last - first != np.dtype(wanted).itemsize:
+        return None
+    return first, wanted
+
+
+def _fields(payload: bytes, start: int, end: int) -> list[tuple[int, int, int, int]] | None:
+    """(field number, wire type, start, end of its content) of each field of a message, None where it is not well
+    formed.
+    """
+    fields = []
+    position = start
+    while position < end:
+        key, position = _varint(payload, position, end)
+        kind = key & 7
+        first = position
+        if kind == _VARINT:
+            _, position = _varint(payload, position, end)
+        elif kind == _BYTES:
+            length, first = _varint(payload, position, end)
+            position = first + length
+        elif kind in (_FIXED64, _FIXED32):
+            position += 8 if kind == _FIXED64 else 4
+        else:
+            return None
+        if position > end or key >> 3 == 0:
+            return None
+        fields.append((key >> 3, kind, first, position))
+    return fields
+
+
+def _varint(payload: bytes, position: int, end: int) -> tuple[int, int]:
+    result = shift = 0
+    while position < end:
+        byte = payload[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result, position
+        shift += 7
+    return 0, end + 1  # not well formed: the caller sees a position past the end
