@@ -5,6 +5,7 @@ ever written.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cached_property
@@ -18,7 +19,7 @@ from werkzeug import Request, Response
 from tb_advisor.chart import chart_points
 from tb_advisor.report import Json, plain
 from tb_advisor.rules import all_rules
-from tb_advisor.watch import Watch
+from tb_advisor.watch import State, Watch
 
 BUNDLE = Path(__file__).parent / "static" / "index.js"
 
@@ -80,8 +81,9 @@ class AdvisorPlugin(base_plugin.TBPlugin):
 
     def _report(self, request: Request) -> Response:
         if self._unreachable:
-            return _json(request, {"state": "error", "generation": 1, "progress": None, "error": self._unreachable, "report": None})
-        state = self._watch.state(refresh=request.args.get("refresh") == "1")
+            state = State("error", 1, error=self._unreachable)
+        else:
+            state = self._watch.state(refresh=request.args.get("refresh") == "1")
         known = request.args.get("generation") == str(state.generation)
         return _json(
             request,
@@ -125,8 +127,10 @@ class AdvisorPlugin(base_plugin.TBPlugin):
 
 
 def _range(text: str) -> tuple[int, int]:
-    start, _, end = text.partition("-")
-    return int(start), int(end)
+    ends = re.fullmatch(r"(-?\d+)-(-?\d+)", text)
+    if ends is None:
+        raise ValueError(text)
+    return int(ends[1]), int(ends[2])
 
 
 def _application(answer: Callable[[Request], Response]) -> Callable[..., Any]:

@@ -74,7 +74,7 @@ def test_every_marked_point_of_a_series(tmp_path):
     event_file(tmp_path / "run", {"a/loss": values})
     app = client(tmp_path)
     ready(app)
-    chart = app.get("/series", query_string={"run": "run", "tag": "a/loss", "points": "100", "keep": "17-19,3001-3001"}).json
+    chart = app.get("/series", query_string={"run": "run", "tag": "a/loss", "points": "100", "keep": "-5--1,17-19,3001-3001"}).json
     assert {17, 18, 19, 3001} <= set(chart["steps"])
     assert chart["non_finite"] == [{"step": 3001, "value": "NaN"}]
 
