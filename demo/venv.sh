@@ -26,6 +26,7 @@ make_venv() {
     die "$base cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install python$version-venv"
   fi
   "$base" -m venv --clear .venv
+  "$python" -m pip install --quiet --disable-pip-version-check --upgrade pip # pip 23 searches for ten minutes what newer ones find at once
 }
 
 # install EXTRAS: this project with its extras, for example "[demo]", from the sources here.
