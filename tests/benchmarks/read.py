@@ -189,12 +189,12 @@ def read_again(logdir: Path) -> dict[str, float]:
 
     Works in a copy of the log directory whose files are hard links but for the one that grows.
     """
-    from tb_advisor.logdir.jobs import RunCache, find_jobs, read_job
+    from tb_advisor.logdir.jobs import RunCache, find_jobs, read_jobs
 
     cache = RunCache()
 
     def read(directory: Path) -> int:
-        return sum(len(series) for job in find_jobs(directory) for series in read_job(job, cache.read).scalars)
+        return sum(len(series) for job in read_jobs(find_jobs(directory), cache) for series in job.scalars)
 
     with tempfile.TemporaryDirectory(dir=logdir.parent) as scratch:
         grown = Path(scratch, logdir.name)
