@@ -22,16 +22,15 @@ def crc_is(data: bytes, stored: bytes) -> bool:
 
 
 def intact(data: bytes) -> Iterator[bytes]:
-    """The payloads of the intact records; after a damaged header, from the next valid one on.
+    """The payloads of the intact records; after a damaged header, from the next one on whose record fits.
 
-    Eight bytes of payload and their checksum look like a header, so that one found by searching must say less than a
-    terabyte.
+    (Eight bytes of payload and their checksum look like a header: hence "fits".)
     """
     offset, lost = 0, False
     while offset + 12 <= len(data):
         (length,) = struct.unpack_from("<Q", data, offset)
         end = offset + 16 + length
-        if not crc_is(data[offset : offset + 8], data[offset + 8 : offset + 12]) or (lost and length >= 1 << 40):
+        if (lost and end > len(data)) or not crc_is(data[offset : offset + 8], data[offset + 8 : offset + 12]):
             offset, lost = offset + 1, True
             continue
         if end > len(data):
@@ -69,15 +68,14 @@ def number_in(tensor: TensorProto) -> float | None:
 
 
 def points_of(events: list[Event]) -> Points:
-    plugins: dict[str, str] = {}
+    """The scalars of these events: every number, whichever plugin its tag names."""
     points: Points = {}
     for one in events:
         for value in one.summary.value:
-            plugins[value.tag] = value.metadata.plugin_data.plugin_name or plugins.get(value.tag, "")
             number = None
             if value.HasField("simple_value"):
                 number = value.simple_value
-            elif value.HasField("tensor") and plugins[value.tag] in ("", "scalars"):
+            elif value.HasField("tensor"):
                 number = number_in(value.tensor)
             if number is not None:
                 points.setdefault(value.tag, []).append((one.step, one.wall_time, number))
