@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
+Buckets = NDArray[np.float64]
 Stored = NDArray[np.float64] | NDArray[np.float32]
 
 
@@ -139,12 +141,49 @@ class Series:
         return float(self.values[max(index, 0)])
 
 
+@dataclass(frozen=True, eq=False)
+class Histograms:
+    """The histograms of one tag of one run in the order in which they were written.
+
+    `steps` (int64) and `wall_times` (float64) have shape ``(n,)``. `buckets` holds the rows (left edge, right edge,
+    count) of all histograms, float64 of shape ``(m, 3)``; histogram i has the rows ``offsets[i]`` to ``offsets[i +
+    1]``.
+    """
+
+    steps: Steps
+    wall_times: Floats
+    offsets: Steps
+    buckets: Buckets
+    run: str = ""
+    tag: str = ""
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, index: int) -> Buckets:
+        """The buckets of one histogram, shape ``(k, 3)``."""
+        return self.buckets[self.offsets[index] : self.offsets[index + 1]]
+
+
 def joined(parts: Sequence[Series]) -> Series:
     """The points of several series of one tag, one after the other."""
     return Series(
         np.concatenate([part.steps for part in parts]),
         np.concatenate([part.wall_times for part in parts]),
         np.concatenate([part.stored_values for part in parts]),
+        parts[0].run,
+        parts[0].tag,
+    )
+
+
+def joined_histograms(parts: Sequence[Histograms]) -> Histograms:
+    """The histograms of several files, one after the other."""
+    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
+    return Histograms(
+        np.concatenate([part.steps for part in parts]),
+        np.concatenate([part.wall_times for part in parts]),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([part.buckets for part in parts]),
         parts[0].run,
         parts[0].tag,
     )

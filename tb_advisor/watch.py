@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tb_advisor.advise import Progress, diagnose
-from tb_advisor.logdir.jobs import Job, LogdirError, RunCache, find_jobs, fingerprint
+from tb_advisor.logdir.event_file import fingerprint
+from tb_advisor.logdir.jobs import Job, LogdirError, RunCache, find_jobs
 from tb_advisor.report import Report
 from tb_advisor.series import Series
 

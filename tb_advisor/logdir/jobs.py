@@ -20,14 +20,14 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 
 from tb_advisor.logdir.captures import Capture, find_captures
-from tb_advisor.logdir.event_file import BUFFER_BYTES, HEAD_BYTES, EventFile, Reader, scalar_tags_at_start
+from tb_advisor.logdir.event_file import BUFFER_BYTES, HEAD_BYTES, EventFile, Reader, StoredEvent, fingerprint, scalar_tags_at_start
 from tb_advisor.message import Message
-from tb_advisor.series import Series, joined
+from tb_advisor.series import Histograms, Series, joined, joined_histograms
 
 TRAINING_SPLITS = frozenset({"train", "training", "learn"})
 EVALUATION_SPLITS = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "testing", "dev"})
@@ -67,7 +67,11 @@ class JobFiles:
 
 @dataclass(frozen=True)
 class Run:
-    """One run, read: `scalars` maps tags to their points, `tags` all other tags to the plugin that shows them."""
+    """One run, read: `scalars` and `histograms` map tags to their points, `tags` all tags but scalars to the plugin
+    that shows them.
+
+    `stored` says where the events of the other tags lie, those of the graph under the empty tag.
+    """
 
     name: str
     scalars: Mapping[str, Series]
@@ -76,6 +80,8 @@ class Run:
     file_names: tuple[str, ...]
     events: int
     notes: tuple[Message, ...]
+    histograms: Mapping[str, Histograms] = field(default_factory=dict)
+    stored: Mapping[str, tuple[StoredEvent, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -229,6 +235,8 @@ def _run(name: str, files: Sequence[EventFile]) -> Run:
         file_names=tuple(file.path.name for file in files),
         events=sum(file.events for file in files),
         notes=tuple(note for file in files for note in file.notes),
+        histograms={tag: _histograms(name, tag, files) for tag in sorted({tag for file in files for tag in file.histograms})},
+        stored={tag: tuple(e for file in files for e in file.stored.get(tag, ())) for file in files for tag in file.stored},
     )
 
 
@@ -254,15 +262,6 @@ def find_families(jobs: Iterable[Job]) -> list[Family]:
 def is_event_file(name: str) -> bool:
     """Whether TensorBoard takes a file of this name for an event file (`io_wrapper.IsSummaryEventsFile`)."""
     return "tfevents" in name and not name.endswith(".profile-empty")
-
-
-def fingerprint(path: Path) -> tuple[int, int, int]:
-    """Size, modification time in nanoseconds and inode of a file; zeros where it is gone."""
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0, 0
-    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _walk(logdir: Path) -> Iterator[tuple[Path, list[str]]]:
@@ -339,3 +338,8 @@ def _first_wall_time(file: EventFile) -> tuple[float, str]:
 def _series(run: str, tag: str, files: Iterable[EventFile]) -> Series:
     parts = [file.scalars[tag].series(run, tag) for file in files if tag in file.scalars]
     return parts[0] if len(parts) == 1 else joined(parts)
+
+
+def _histograms(run: str, tag: str, files: Iterable[EventFile]) -> Histograms:
+    parts = [file.histograms[tag].histograms(run, tag) for file in files if tag in file.histograms]
+    return parts[0] if len(parts) == 1 else joined_histograms(parts)

@@ -93,7 +93,10 @@ class _Known:
 
 @dataclass(frozen=True)
 class Points:
-    """Points read from records: the index of each in its buffer, its column, step, wall time and value."""
+    """Points read from records: the index of each in its buffer, its column, step, wall time and value.
+
+    All of shape ``(n,)``, but for the `values` of histograms, of shape ``(n, k, 3)``.
+    """
 
     records: Indices
     columns: Indices
@@ -109,7 +112,7 @@ class Layouts:
     _by_length: dict[int, dict[Shape, _Known]] = field(default_factory=lambda: defaultdict(dict))
 
     def learn(self, payload: bytes, column: int) -> bool:
-        """Remember the layout of `payload`, a record that protobuf read as one scalar of `column`.
+        """Remember the layout of `payload`, a record that protobuf read as one value of `column`.
 
         False where it has none or is known already.
         """
@@ -172,7 +175,8 @@ def _steps(rows: NDArray[np.uint64], shape: Shape) -> NDArray[np.int64]:
 
 
 def shape_of(payload: bytes) -> Shape | None:
-    """The shape of an event with one scalar value and no metadata, None for any other or unusual record.
+    """The shape of an event with one scalar or one histogram of fixed size, without metadata; None for any other
+    record.
 
     Walks event.proto (wall_time 1, step 2, summary 5), summary.proto (value 1; tag 1, simple_value 2, tensor 8),
     tensor.proto (dtype 1, tensor_shape 2, tensor_content 4, and the fields of single values).
@@ -205,15 +209,31 @@ def _place_in_tensor(payload: bytes, start: int, end: int) -> tuple[int, str] | 
     fields = {number: (kind, first, last) for number, kind, first, last in tensor}
     if len(fields) != len(tensor) or not set(fields) <= {1, 2, 4, 5, 6} or len(set(fields) & {4, 5, 6}) != 1 or 1 not in fields:
         return None
-    if 2 in fields and fields[2][1] != fields[2][2]:  # rank 0 only
+    shape = _dimensions(payload, *fields[2][1:]) if 2 in fields else []
+    if shape is None:
         return None
     dtype = _TENSOR_TYPES.get(payload[fields[1][1]], "") if fields[1][2] - fields[1][1] == 1 else ""
     source = next(iter(set(fields) & {4, 5, 6}))
     wanted = {4: dtype, 5: "<f4" if dtype == "<f4" else "", 6: "<f8" if dtype == "<f8" else ""}[source]
     kind, first, last = fields[source]
+    if shape and dtype == "<f8" and len(shape) == 2 and shape[1] == 3 and source == 4:  # a histogram: left edge, right edge, count
+        wanted = f"({shape[0]},3)<f8"
+    elif shape:
+        return None
     if not wanted or kind != _BYTES or last - first != np.dtype(wanted).itemsize:
         return None
     return first, wanted
+
+
+def _dimensions(payload: bytes, start: int, end: int) -> list[int] | None:
+    """The sizes of a tensor_shape.proto (dim 2: size 1), None for anything unusual."""
+    sizes = []
+    for number, kind, first, last in _fields(payload, start, end) or []:
+        dimension = _fields(payload, first, last)
+        if (number, kind) != (2, _BYTES) or not dimension or [field[:2] for field in dimension] != [(1, _VARINT)]:
+            return None
+        sizes.append(_varint(payload, dimension[0][2], dimension[0][3])[0])
+    return sizes
 
 
 def _fields(payload: bytes, start: int, end: int) -> list[tuple[int, int, int, int]] | None:

@@ -75,8 +75,8 @@ class Buffer:
         breaks = np.flatnonzero(self._ends[:-1] != self._heads[1:])
         self._breaks = np.append(breaks, len(self._heads) - 1)
 
-    def frame(self, start: int, stop: int, file_end: int | None = None) -> Frames:
-        """The records between `start` and `stop`, the part of one file that goes on to `file_end`. Never raises."""
+    def frame(self, start: int, stop: int) -> Frames:
+        """The records between `start` and `stop`, the part of one file. Never raises."""
         pieces: list[tuple[Indices, Indices]] = []
         damage: list[Damage] = []
         position = start
@@ -94,7 +94,7 @@ class Buffer:
                 continue
             length = self._length_at(position)
             if length is None:
-                following = self._next_header(position + 1, stop, stop if file_end is None else file_end)
+                following = self._next_header(position + 1, stop)
                 damage.append(Damage(position, following - position))
                 position = following
             elif position + HEADER + length + FOOTER > stop:
@@ -136,22 +136,17 @@ class Buffer:
         length, crc = struct.unpack("<QI", head)
         return int(length) if crc == masked_crc(head[:8]) else None
 
-    def _next_header(self, start: int, stop: int, file_end: int) -> int:
-        """The first valid header at or after `start` whose record fits into its file.
+    def _next_header(self, start: int, stop: int) -> int:
+        """The first valid header at or after `start`; where there is none, the first position too late for one.
 
-        Where none fits, the first valid one, whose record may still be written; where there is none, the first position
-        too late for one.
+        Eight bytes of payload and their checksum look like a header, so that one that is searched for must say less than
+        a terabyte.
         """
         end = max(start, stop - HEADER + 1)
-        unfinished = end
         for offset in np.flatnonzero(view(self.content, "<u8")[start:end] < 1 << 40).tolist():
-            position = start + int(offset)
-            length = self._length_at(position)
-            if length is not None and position + HEADER + length + FOOTER <= file_end:
-                return position
-            if length is not None:
-                unfinished = min(unfinished, position)
-        return unfinished
+            if self._length_at(start + offset) is not None:
+                return start + int(offset)
+        return end
 
     def _is_intact(self, start: int, length: int) -> bool:
         stored = struct.unpack("<I", self.content[start + length : start + length + FOOTER].tobytes())[0]

@@ -96,3 +96,58 @@ def test_damage_is_noted_with_its_offset_and_nothing_else_is_lost(tmp_path):
 def test_a_peek_names_the_scalar_tags(tmp_path):
     assert scalar_tags_at_start(event_file(tmp_path, {"loss/train": [1.0], "lr": [0.1]})) == {"loss/train", "lr"}
     assert scalar_tags_at_start(tmp_path / "gone") == frozenset()
+
+
+def histogram_events():
+    new = TensorProto(
+        dtype=DOUBLE,
+        tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=2), TensorShapeProto.Dim(size=3)]),
+        tensor_content=np.array([[0, 1, 5], [1, 2, 7]], "<f8").tobytes(),
+    )
+    old = HistogramProto(min=-1, max=2, num=12, bucket_limit=[0, 1, 1e300], bucket=[3, 4, 5])
+    for step in range(200):
+        yield tensor_event("kernel", step, new, "histograms")
+        yield Event(step=step, wall_time=step, summary=Summary(value=[Summary.Value(tag="bias", histo=old)]))
+
+
+def test_histograms_of_both_formats_are_columns(tmp_path):
+    file = read_event_file(write_events(tmp_path, histogram_events()))
+    kernel, bias = (file.histograms[tag].histograms("run", tag) for tag in ("kernel", "bias"))
+    assert (len(kernel), len(bias)) == (200, 200)
+    assert kernel.steps.tolist() == list(range(200))
+    assert kernel[199].tolist() == [[0, 1, 5], [1, 2, 7]]
+    assert bias[7].tolist() == [[-1, 0, 3], [0, 1, 4], [1, 2, 5]]  # its edges as TensorBoard converts them
+    assert file.tags == {"kernel": "histograms", "bias": "histograms"}
+
+
+def test_histograms_that_grow_keep_their_order(tmp_path):
+    def event(step):
+        rows = [[0.0, 1.0, float(step)]] * (1 + step % 3)
+        shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=len(rows)), TensorShapeProto.Dim(size=3)])
+        event = tensor_event("w", step, TensorProto(dtype=DOUBLE, tensor_shape=shape, tensor_content=np.array(rows, "<f8").tobytes()))
+        event.summary.value[0].ClearField("metadata")
+        return event
+
+    w = read_event_file(write_events(tmp_path, [event(step) for step in range(300)])).histograms["w"].histograms("", "w")
+    assert w.steps.tolist() == list(range(300))
+    assert [w[i][0, 2] for i in range(300)] == list(range(300))
+    assert [len(w[i]) for i in range(5)] == [1, 2, 3, 1, 2]
+
+
+def test_text_and_graphs_stay_where_they_lie_until_they_are_asked_for(tmp_path):
+    note = TensorProto(dtype=STRING, string_val=[b"hello"])
+    path = write_events(tmp_path, [scalar_event("loss", 0, 1.0), tensor_event("note", 3, note, "text"), Event(graph_def=b"graph")])
+    file = read_event_file(path)
+    (stored,) = file.stored["note"]
+    assert (stored.step, stored.read().summary.value[0].tensor.string_val[0]) == (3, b"hello")
+    assert file.stored[""][0].read().graph_def == b"graph"
+
+
+def test_steps_of_a_regular_series_take_no_memory(tmp_path):
+    path = write_events(tmp_path, [scalar_event("loss", 10 * step, 0.1) for step in range(100)])
+    column = read_event_file(path).scalars["loss"]
+    series = column.series("run", "loss")
+    assert isinstance(series._steps, range)
+    assert series.stored_values.dtype == np.float32
+    assert series.steps.tolist() == list(range(0, 1000, 10))
+    assert series.values[0] == float(np.float32(0.1))
