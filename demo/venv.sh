@@ -32,5 +32,6 @@ make_venv() {
 # install EXTRAS: this project with its extras, for example "[demo]", from the sources here.
 install() {
   echo "Installing tb_advisor$1 into .venv (minutes the first time)"
-  "$python" -m pip install --quiet --disable-pip-version-check --editable ".$1"
+  # setuptools has a long warning for every editable install
+  PYTHONWARNINGS=ignore "$python" -m pip install --quiet --disable-pip-version-check --editable ".$1"
 }
