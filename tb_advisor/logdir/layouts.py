@@ -175,10 +175,9 @@ def _steps(rows: NDArray[np.uint64], shape: Shape) -> NDArray[np.int64]:
 
 
 def shape_of(payload: bytes) -> Shape | None:
-    """The shape of an event with one scalar or one histogram of fixed size, without metadata; None for any other
-    record.
+    """The shape of an event with one scalar or one histogram of fixed size, None for any other record.
 
-    Walks event.proto (wall_time 1, step 2, summary 5), summary.proto (value 1; tag 1, simple_value 2, tensor 8),
+    Walks event.proto (wall_time 1, step 2, summary 5), summary.proto (value 1; tag 1, simple_value 2, tensor 8, metadata 9),
     tensor.proto (dtype 1, tensor_shape 2, tensor_content 4, and the fields of single values).
     """
     event = _fields(payload, 0, len(payload))
@@ -191,9 +190,10 @@ def shape_of(payload: bytes) -> Shape | None:
     if event[-1][1] != _BYTES or summary is None or [field[:2] for field in summary] != [(1, _BYTES)]:
         return None
     value = _fields(payload, summary[0][2], summary[0][3])
-    if value is None or len(value) != 2 or value[0][:2] != (1, _BYTES):
+    numbers = sorted(field[0] for field in value or [])
+    if value is None or numbers not in ([1, 2], [1, 2, 9], [1, 8], [1, 8, 9]):
         return None
-    number, kind, start, end = value[1]
+    number, kind, start, end = next(field for field in value if field[0] in (2, 8))
     if (number, kind) == (2, _FIXED32):
         return Shape(len(payload), step_bytes, start, "<f4")
     if (number, kind) != (8, _BYTES):
