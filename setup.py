@@ -144,6 +144,8 @@ setup(
         "remote": ["fsspec"],
         "demo": ["tensorflow", "scikit-learn", "psutil"],
         "test": [
+            # wheels alone, for these
+            'atheris; sys_platform == "linux" and platform_machine == "x86_64" and python_version >= "3.11" and python_version < "3.15"',
             "build",
             "hypothesis",
             "jsonschema",

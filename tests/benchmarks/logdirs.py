@@ -27,7 +27,8 @@ class Written:
 
     runs: int = 0
     points: int = 0
-    others: int = 0  # histograms and images
+    histograms: int = 0
+    images: int = 0
     events: int = 0
     bytes: int = 0
     last_step: int = 0
@@ -206,7 +207,7 @@ def make_h(root: Path, written: Written, scale: float) -> None:
                 buckets = np.stack([edges[:-1], edges[1:], generator.poisson(100, 30)], axis=1)
                 value = summary(f"layer_{number:02}/kernel", tensor(2, (30, 3), field(4, buckets.tobytes())), "histograms")
                 yield record(event(FIRST_SECOND + step + number / 100, step, value))
-                written.others += 1
+                written.histograms += 1
                 written.events += 1
 
     write_run(root / "run", written, blocks())
@@ -226,7 +227,7 @@ def make_i(root: Path, written: Written, scale: float) -> None:
                 image = b"\x89PNG\r\n\x1a\n" + generator.bytes(100_000)
                 value = tensor(7, (3,), field(8, b"64") + field(8, b"64") + field(8, image))
                 yield record(event(FIRST_SECOND + step, step, summary("samples", value, "images")))
-                written.others += 1
+                written.images += 1
                 written.events += 1
 
     write_run(root / "run", written, blocks())

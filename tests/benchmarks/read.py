@@ -97,7 +97,8 @@ def read_ours(logdir: Path) -> dict[str, float]:
         write_run(Path(warm), Written(), [])
         tb_advisor.load(warm)
     result, read = timed(lambda: tb_advisor.load(logdir))
-    return result | sums((s.steps, s.values) for run in read.runs.values() for s in run.scalars.values())
+    histograms = sum(len(some) for run in read.runs.values() for some in run.histograms.values())
+    return result | sums((s.steps, s.values) for run in read.runs.values() for s in run.scalars.values()) | {"histograms": histograms}
 
 
 def read_accumulator(logdir: Path) -> dict[str, float]:
@@ -246,14 +247,14 @@ def measure(reader: str, logdir: Path, core: int | None) -> dict[str, float]:
 
 def check(reader: str, row: dict[str, float], written: Written) -> None:
     """Exits where a lossless reader did not read exactly what was written."""
-    expected = {"points": written.points, "step_sum": written.step_sum, "value_sum": written.value_sum}
+    expected = {"points": written.points, "step_sum": written.step_sum, "value_sum": written.value_sum, "histograms": written.histograms}
     found = {key: row[key] for key in expected if key in row}
     if reader in ("ours", "accumulator", "again") and any(found[key] != expected[key] for key in found):
         raise SystemExit(f"{reader} read {found}, but {expected} was written")
 
 
 def report(size: str, written: Written, rows: dict[str, list[dict[str, float]]]) -> None:
-    kinds = f"{written.points:,} points" + (f", {written.others:,} histograms or images" if written.others else "")
+    kinds = f"{written.points:,} points" + (f", {written.histograms:,} histograms" if written.histograms else "")
     print(f"\n{size.upper()}: {written.bytes / 1e6:,.1f} MB, {kinds}. {' '.join(MAKERS[size].__doc__.split())}\n")
     print("| reader | CPU s | wall s | peak MB | events/s | points | CPU ÷ ours | demanded |")
     print("|---|---|---|---|---|---|---|---|")

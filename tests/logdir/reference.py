@@ -68,14 +68,12 @@ def number_in(tensor: TensorProto) -> float | None:
 
 
 def points_of(events: list[Event]) -> Points:
-    """The scalars of these events: every number, whichever plugin its tag names."""
+    """Every simple value and every tensor that is one number, whichever plugin shows it."""
     points: Points = {}
     for one in events:
         for value in one.summary.value:
-            number = None
-            if value.HasField("simple_value"):
-                number = value.simple_value
-            elif value.HasField("tensor"):
+            number = value.simple_value if value.HasField("simple_value") else None
+            if value.HasField("tensor"):
                 number = number_in(value.tensor)
             if number is not None:
                 points.setdefault(value.tag, []).append((one.step, one.wall_time, number))

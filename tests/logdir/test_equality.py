@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import DEFAULT_SIZE_GUIDANCE, EventAccumulator
+from tensorboard.backend.event_processing.event_accumulator import DEFAULT_SIZE_GUIDANCE, EventAccumulator, HistogramValue
 from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.data_compat import migrate_value
 from tensorboard.util.tensor_util import make_ndarray
 
 from tb_advisor import load
@@ -21,8 +23,9 @@ from tb_advisor.logdir.jobs import Run
 from tests.benchmarks import logdirs
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "events"
-BFLOAT16, STRING = 14, 7
+DOUBLE, STRING, BFLOAT16 = 2, 7, 14
 Points = list[tuple[int, float, float]]
+Histograms = list[tuple[int, float, np.ndarray]]
 
 # Writes with TensorFlow in a process of its own: it takes seconds to import and sets up the process as it likes.
 TENSORFLOW = """
@@ -52,19 +55,27 @@ model.fit(x, x[:, :1], validation_split=0.2, epochs=4, verbose=0, callbacks=[cal
 """
 
 
-def by_accumulator(run: Run, directory: Path) -> dict[str, Points]:
-    """tag → (step, wall time, value) of the run's scalars, file after file in the order that the run names them."""
-    accumulators = [accumulated(directory / name) for name in run.file_names]
-    plugins = {tag: plugin for accumulator in accumulators for tag, plugin in plugins_of(accumulator)}
+def by_accumulator(run: Run, directory: Path) -> tuple[dict[str, Points], dict[str, Histograms]]:
+    """tag → (step, wall time, value) of the run's scalars, and tag → (step, wall time, buckets) of its histograms, file
+    after file in the order that the run names them.
+    """
     points: dict[str, Points] = {}
-    for accumulator in accumulators:
+    histograms: dict[str, Histograms] = {}
+    for accumulator in (accumulated(directory / name) for name in run.file_names):
         for tag in accumulator.Tags()["scalars"]:
             points.setdefault(tag, []).extend((e.step, e.wall_time, e.value) for e in accumulator.Scalars(tag))
+        for tag in accumulator.Tags()["histograms"]:
+            found = accumulator.Histograms(tag)
+            histograms.setdefault(tag, []).extend((e.step, e.wall_time, migrated(e.histogram_value)) for e in found)
         for tag in accumulator.Tags()["tensors"]:
-            if plugins.get(tag, "") in ("", "scalars"):
-                values = [(e.step, e.wall_time, value_of(e.tensor_proto)) for e in accumulator.Tensors(tag)]
-                points.setdefault(tag, []).extend((step, wall, value) for step, wall, value in values if value is not None)
-    return {tag: some for tag, some in points.items() if some}
+            for e in accumulator.Tensors(tag):
+                number = value_of(e.tensor_proto)
+                shape = [dim.size for dim in e.tensor_proto.tensor_shape.dim]
+                if number is not None:
+                    points.setdefault(tag, []).append((e.step, e.wall_time, number))
+                elif e.tensor_proto.dtype == DOUBLE and len(shape) == 2 and shape[1] == 3:
+                    histograms.setdefault(tag, []).append((e.step, e.wall_time, make_ndarray(e.tensor_proto)))
+    return points, histograms
 
 
 def accumulated(path: Path) -> EventAccumulator:
@@ -72,12 +83,10 @@ def accumulated(path: Path) -> EventAccumulator:
     return EventAccumulator(str(path), size_guidance=everything, purge_orphaned_data=False).Reload()
 
 
-def plugins_of(accumulator: EventAccumulator) -> Iterator[tuple[str, str]]:
-    for tag in accumulator.Tags()["tensors"]:
-        try:
-            yield tag, accumulator.SummaryMetadata(tag).plugin_data.plugin_name
-        except KeyError:
-            continue
+def migrated(histogram: HistogramValue) -> np.ndarray:
+    """The buckets that TensorBoard's dashboard shows of a histogram in the old format, in its precision."""
+    proto = HistogramProto(min=histogram.min, max=histogram.max, bucket_limit=histogram.bucket_limit, bucket=histogram.bucket)
+    return make_ndarray(migrate_value(Summary.Value(tag="x", histo=proto)).tensor)
 
 
 def value_of(tensor: TensorProto) -> float | None:
@@ -105,10 +114,21 @@ def assert_equal_bits(run: Run, expected: dict[str, Points]) -> None:
         assert same.all(), (run.name, tag, np.flatnonzero(~same))
 
 
+def assert_equal_histograms(run: Run, expected: dict[str, Histograms]) -> None:
+    assert sorted(run.histograms) == sorted(expected)
+    for tag, histograms in run.histograms.items():
+        assert histograms.steps.tolist() == [step for step, _, _ in expected[tag]], (run.name, tag)
+        assert histograms.wall_times.tolist() == [wall for _, wall, _ in expected[tag]], (run.name, tag)
+        for index, (_, _, buckets) in enumerate(expected[tag]):
+            assert np.array_equal(histograms[index].astype(buckets.dtype), buckets, equal_nan=True), (run.name, tag, index)
+
+
 def assert_all_runs_equal(logdir: Path) -> dict[str, Run]:
     runs = dict(load(logdir).runs)
     for run in runs.values():
-        assert_equal_bits(run, by_accumulator(run, logdir / run.name))
+        points, histograms = by_accumulator(run, logdir / run.name)
+        assert_equal_bits(run, points)
+        assert_equal_histograms(run, histograms)
     return runs
 
 
@@ -118,6 +138,7 @@ def test_generated_logdirs(tmp_path):
         runs = assert_all_runs_equal(root)
         assert sum(len(series) for run in runs.values() for series in run.scalars.values()) == written.points
         assert sum(run.events for run in runs.values()) == written.events
+        assert sum(len(histograms) for run in runs.values() for histograms in run.histograms.values()) == written.histograms
         assert len(runs) == written.runs
 
 
@@ -212,5 +233,6 @@ def corpus() -> dict[str, Run]:
 @pytest.mark.parametrize("name", corpus_runs())
 def test_files_of_public_projects(corpus, name):
     run = corpus[name]
-    expected = by_accumulator(run, CORPUS / name)
-    assert_equal_bits(run, expected)
+    points, histograms = by_accumulator(run, CORPUS / name)
+    assert_equal_bits(run, points)
+    assert_equal_histograms(run, histograms)
