@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_advisor.series import Buckets, Floats, Histograms, Series, Steps, Stored
 
@@ -18,22 +22,18 @@ class Column:
         self._wall_times: Floats = np.empty(0)
         self._values: Stored = np.empty(0, np.float32)
 
-    def add(self, steps: Steps, wall_times: Floats, values: Floats) -> None:
-        """Append points. Copies what it keeps."""
-        with np.errstate(over="ignore"):
-            narrow = values.astype(np.float32)
-        is_narrow = np.array_equal(narrow, values, equal_nan=True)
-        self._pieces.append((steps.copy(), wall_times.copy(), narrow if is_narrow else values.copy()))
+    def add(self, steps: Steps, wall_times: Floats, values: Stored) -> None:
+        """Append points. The arrays are kept as they are."""
+        self._pieces.append((steps, wall_times, values))
 
     def series(self, run: str, tag: str) -> Series:
         """All points so far. The series shares this column's memory."""
         if self._pieces:
-            before = (np.array(self._steps, np.int64), self._wall_times, self._values)
-            steps, wall_times, values = zip(before, *self._pieces, strict=True)
+            before = [(np.array(self._steps, np.int64), self._wall_times, self._values)] if len(self._wall_times) else []
+            steps, wall_times, values = zip(*before, *self._pieces, strict=True)
             self._pieces = []
-            self._steps = _as_range(np.concatenate(steps))
-            self._wall_times = np.concatenate(wall_times)
-            self._values = np.concatenate(values)
+            self._steps = _as_range(_joined(steps))
+            self._wall_times, self._values = _joined(wall_times), _joined(values)
         return Series(self._steps, self._wall_times, self._values, run, tag)
 
 
@@ -47,9 +47,11 @@ class HistogramColumn:
         self._buckets: list[Buckets] = []
 
     def add(self, steps: Steps, wall_times: Floats, sizes: Steps, buckets: Buckets) -> None:
-        """Append histograms of `sizes` buckets; `buckets` has shape ``(sum(sizes), 3)``. Copies what it keeps."""
-        for pieces, piece in ((self._steps, steps), (self._wall_times, wall_times), (self._sizes, sizes), (self._buckets, buckets)):
-            pieces.append(piece.copy())
+        """Append histograms of `sizes` buckets; `buckets` has shape ``(sum(sizes), 3)``. The arrays are kept as they are."""
+        self._steps.append(steps)
+        self._wall_times.append(wall_times)
+        self._sizes.append(sizes)
+        self._buckets.append(buckets)
 
     def histograms(self, run: str, tag: str) -> Histograms:
         """All histograms so far."""
@@ -59,8 +61,13 @@ class HistogramColumn:
         return Histograms(steps, wall_times, offsets, np.concatenate(self._buckets), run, tag)
 
 
+def _joined(pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+
 def _as_range(steps: Steps) -> Steps | range:
-    if len(steps) < 3:
+    """Regular steps as a range, where there are enough of them to save something."""
+    if len(steps) < 64:
         return steps
     stride = int(steps[1]) - int(steps[0])
     regular = stride != 0 and bool((np.diff(steps) == stride).all())

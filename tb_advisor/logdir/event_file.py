@@ -258,9 +258,12 @@ class Reader:
         )
         order, groups = self._in_order(records, numbers, columns, is_sorted=len(points) == 1)
         steps, wall_times, values = steps[order], wall_times[order], values[order]
-        for file, tag, first, last in groups:
-            column = file.scalars.setdefault(tag, Column())
-            column.add(steps[first:last], wall_times[first:last], values[first:last])
+        with np.errstate(over="ignore"):
+            narrow = values.astype(np.float32)
+        wide = np.logical_or.reduceat((narrow != values) & ~np.isnan(values), [first for _, _, first, _ in groups]).tolist()
+        for (file, tag, first, last), is_wide in zip(groups, wide, strict=True):
+            column = file.scalars.get(tag) or file.scalars.setdefault(tag, Column())
+            column.add(steps[first:last], wall_times[first:last], (values if is_wide else narrow)[first:last])
             earliest = float(wall_times[first])
             file.first_wall_time = min(file.first_wall_time, earliest) if file.first_wall_time else earliest
 
@@ -430,15 +433,18 @@ def fingerprint(path: Path) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def scalar_tags_at_start(path: Path) -> frozenset[str]:
-    """The scalar tags within the first `HEAD_BYTES` of the file. Never raises."""
+def scalar_tags_at_start(path: Path) -> Iterator[str]:
+    """The tags of the scalars within the first `HEAD_BYTES` of the file, in their order. Never raises."""
     try:
         with path.open("rb") as stream:
             head = stream.read(HEAD_BYTES)
     except OSError:
-        return frozenset()
+        return
     buffer = Buffer(np.frombuffer(head + bytes(LONG + 64), np.uint8), len(head))
     frames = buffer.frame(0, len(head))
     owners = np.zeros(len(frames.starts), np.int64)
     records = _Records(buffer, [EventFile(path)], frames.starts, frames.lengths, owners, frames.starts)
-    return frozenset(value.tag for index in range(len(owners)) for value in _values_of(records, index) if value.buckets is None)
+    for index in range(len(owners)):
+        for value in _values_of(records, index):
+            if value.buckets is None:
+                yield value.tag

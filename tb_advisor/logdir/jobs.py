@@ -189,12 +189,12 @@ def find_jobs(logdir: Path) -> list[JobFiles]:
         raise LogdirError(f"{str(logdir)!r} is not a directory; give the directory that holds the event files")
     runs: dict[str, RunFiles] = {}
     captures: list[Capture] = []
-    for directory, names in _walk(logdir):
-        name = _run_name(logdir, directory)
-        files = tuple(directory / n for n in names if is_event_file(n))
+    for name, directory, names in _walk(logdir):
+        files = tuple(Path(directory, n) for n in names if is_event_file(n))
         if files:
             runs[name] = RunFiles(name, files)
-        captures.extend(find_captures(_run_of_session(name), directory, names))
+        if len(files) < len(names):
+            captures.extend(find_captures(_run_of_session(name), Path(directory), names))
     grouped_runs: dict[str, list[RunFiles]] = defaultdict(list)
     grouped_captures: dict[str, list[Capture]] = defaultdict(list)
     for name, run in runs.items():
@@ -264,24 +264,26 @@ def is_event_file(name: str) -> bool:
     return "tfevents" in name and not name.endswith(".profile-empty")
 
 
-def _walk(logdir: Path) -> Iterator[tuple[Path, list[str]]]:
-    """(directory, file names) below `logdir`, following symbolic links but never in circles."""
-    seen = set()
-    for directory, subdirectories, names in os.walk(logdir, followlinks=True):
+def _walk(logdir: Path) -> Iterator[tuple[str, str, list[str]]]:
+    """(run name, directory, file names) below `logdir`, sorted, following symbolic links but never in circles."""
+    waiting = [(".", os.fspath(logdir), os.path.realpath(logdir))]
+    while waiting:
+        name, directory, real = waiting.pop()
+        names: list[str] = []
+        below = []
         try:
-            status = os.stat(directory)
-        except OSError:
+            entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+        except OSError:  # gone by now, or not to be read
             continue
-        if (status.st_dev, status.st_ino) in seen:
-            subdirectories.clear()
-            continue
-        seen.add((status.st_dev, status.st_ino))
-        subdirectories.sort()
-        yield Path(directory), sorted(names)
-
-
-def _run_name(logdir: Path, directory: Path) -> str:
-    return directory.relative_to(logdir).as_posix()
+        for entry in entries:
+            if not entry.is_dir():
+                names.append(entry.name)
+                continue
+            target = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(real, entry.name)
+            if not os.path.join(real, "").startswith(os.path.join(target, "")):  # a link to where it lies leads in circles
+                below.append((entry.name if name == "." else f"{name}/{entry.name}", entry.path, target))
+        yield name, directory, names
+        waiting += reversed(below)
 
 
 def _run_of_session(name: str) -> str:
@@ -317,18 +319,23 @@ def _is_part_of_parent(name: str, parent: str, runs: Mapping[str, RunFiles]) -> 
 
 
 def _is_add_scalars_run(base: str, run: RunFiles) -> bool:
-    """Whether `SummaryWriter.add_scalars(tag, {key: …})` made this run: its directory is ``<tag>_<key>`` with ``/`` as
-    ``_``.
-    """
     size, _, inode = fingerprint(run.files[0])
-    tags = _tags_at_start(run.files[0], min(size, HEAD_BYTES), inode)
-    return len(tags) == 1 and base.startswith(next(iter(tags)).replace("/", "_") + "_")
+    return _is_add_scalars_file(run.files[0], base, min(size, HEAD_BYTES), inode)
 
 
 @lru_cache(maxsize=100_000)
-def _tags_at_start(path: Path, size: int, inode: int) -> frozenset[str]:
-    """Remembered for each file: what stands at its start does not change once that much is written."""
-    return scalar_tags_at_start(path)
+def _is_add_scalars_file(path: Path, base: str, size: int, inode: int) -> bool:
+    """Whether `SummaryWriter.add_scalars(tag, {key: …})` made this run.
+
+    Its directory is ``<tag>_<key>`` with ``/`` as ``_``, and it has no other tag. Remembered for each file: what stands at its
+    start does not change once that much is written.
+    """
+    first = None
+    for tag in scalar_tags_at_start(path):
+        if (first is not None and tag != first) or not base.startswith(tag.replace("/", "_") + "_"):
+            return False
+        first = tag
+    return first is not None
 
 
 def _first_wall_time(file: EventFile) -> tuple[float, str]:

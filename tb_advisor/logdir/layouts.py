@@ -61,7 +61,10 @@ class _Known:
     """The layouts of one shape: the column of each pattern of constant bytes."""
 
     def __init__(self, shape: Shape) -> None:
-        self.mask = shape.mask()
+        mask = shape.mask()
+        # Of a histogram's words most are values: only the others are compared.
+        self.words = np.flatnonzero(mask) if np.count_nonzero(mask) < len(mask) // 2 else None
+        self.mask = mask if self.words is None else mask[self.words]
         self.columns_by_pattern: dict[bytes, int] = {}
         self._factors = np.random.default_rng(0).integers(0, 2**63, len(self.mask), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
         self._sorted = 0
@@ -123,7 +126,8 @@ class Layouts:
         row[OFFSET : OFFSET + len(payload)] = np.frombuffer(payload, np.uint8)
         shapes = self._by_length[shape.length]
         known = shapes[shape] = shapes.get(shape) or _Known(shape)
-        pattern = (row.view("<u8") & known.mask).tobytes()
+        words = row.view("<u8") if known.words is None else row.view("<u8")[known.words]
+        pattern = (words & known.mask).tobytes()
         if pattern in known.columns_by_pattern or len(known.columns_by_pattern) >= MOST_LAYOUTS:
             return False
         known.columns_by_pattern[pattern] = column
@@ -151,7 +155,7 @@ class Layouts:
 
 def _match(content: Bytes, starts: Indices, records: Indices, shape: Shape, known: _Known) -> Points | None:
     rows = view(content, f"V{shape.width}")[starts[records] - OFFSET].view("<u8").reshape(len(records), shape.width // 8)
-    constant = rows & known.mask
+    constant = (rows if known.words is None else rows[:, known.words]) & known.mask
     place = known.find(constant)
     same = constant == known.patterns.take(place, axis=0)
     if not same.all():

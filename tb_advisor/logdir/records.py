@@ -28,6 +28,8 @@ HEADER = 12
 FOOTER = 4
 # Payloads from this length on are checked one by one, and their headers read by hand.
 LONG = 4096
+# Bytes in which headers are searched at once: more and more as long as records follow each other, few after a blob.
+SMALLEST_WINDOW, LARGEST_WINDOW = 2 * LONG, 1 << 18
 
 Bytes = NDArray[np.uint8]
 Indices = NDArray[np.int64]
@@ -71,27 +73,20 @@ class Buffer:
     def __init__(self, content: Bytes, size: int) -> None:
         self.content = content
         self.size = size
-        self._heads, self._ends = self._candidates()
-        breaks = np.flatnonzero(self._ends[:-1] != self._heads[1:])
-        self._breaks = np.append(breaks, len(self._heads) - 1)
 
     def frame(self, start: int, stop: int) -> Frames:
         """The records between `start` and `stop`, the part of one file. Never raises."""
         pieces: list[tuple[Indices, Indices]] = []
         damage: list[Damage] = []
-        position = start
+        position, window = start, SMALLEST_WINDOW
         while position + HEADER <= stop:
-            first = int(np.searchsorted(self._heads, position))
-            if first < len(self._heads) and self._heads[first] == position:
-                last = int(self._breaks[np.searchsorted(self._breaks, first)])
-                heads, ends = self._heads[first : last + 1], self._ends[first : last + 1]
-                fitting = int(np.searchsorted(ends, stop, side="right"))
-                if fitting:
-                    pieces.append((heads[:fitting] + HEADER, ends[:fitting] - heads[:fitting] - HEADER - FOOTER))
-                    position = int(ends[fitting - 1])
-                if fitting < len(ends):
-                    break
+            starts, lengths = self._chain(position, min(position + window, stop))
+            if len(starts):
+                pieces.append((starts, lengths))
+                position = int(starts[-1] + lengths[-1]) + FOOTER
+                window = min(4 * window, LARGEST_WINDOW)
                 continue
+            window = SMALLEST_WINDOW
             length = self._length_at(position)
             if length is None:
                 following = self._next_header(position + 1, stop)
@@ -123,13 +118,21 @@ class Buffer:
         """A copy of the bytes of one payload."""
         return self.content[start : start + length].tobytes()
 
-    def _candidates(self) -> tuple[Indices, Indices]:
-        lengths = view(self.content, "<u8")[: max(0, self.size - HEADER + 1)]
-        heads = np.flatnonzero(lengths < LONG)
-        found = lengths[heads].astype(np.int64)
-        valid = _HEADER_CRCS[found] == view(self.content, "<u4")[heads + 8]
-        heads, found = heads[valid], found[valid]
-        return heads, heads + found + (HEADER + FOOTER)
+    def _chain(self, start: int, stop: int) -> tuple[Indices, Indices]:
+        """Starts and lengths of the payloads of short records that follow each other between `start` and `stop`."""
+        window = view(self.content, "<u8")[start : stop - HEADER + 1]
+        heads = np.flatnonzero(window < LONG)
+        lengths = window[heads].astype(np.int64)
+        heads += start
+        valid = _HEADER_CRCS[lengths] == view(self.content, "<u4")[heads + 8]
+        heads, lengths = heads[valid], lengths[valid]
+        ends = heads + lengths + (HEADER + FOOTER)
+        if not len(heads) or heads[0] != start:
+            return heads[:0], lengths[:0]
+        breaks = np.flatnonzero(ends[:-1] != heads[1:])
+        count = int(breaks[0]) + 1 if len(breaks) else len(heads)
+        count = int(np.searchsorted(ends[:count], stop, side="right"))
+        return heads[:count] + HEADER, lengths[:count]
 
     def _length_at(self, position: int) -> int | None:
         head = self.content[position : position + HEADER].tobytes()
