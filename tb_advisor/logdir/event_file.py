@@ -48,6 +48,8 @@ _OTHER_VALUES = {"histo": "histograms", "image": "images", "audio": "audio"}
 
 # Small enough to stay in the cache of a core, large enough that the calls on a whole buffer cost little.
 BUFFER_BYTES = 1 << 20
+# Files of fewer records in so many bytes, which hold blobs, are read through a buffer that grows up to this; so is a record that is larger.
+FEW_RECORDS, LARGEST_BUFFER = 2000, 16 << 20
 HEAD_BYTES = 1 << 12
 # Records that go through protobuf before the others are tried against what was learned from them.
 _SAMPLE = 64
@@ -182,7 +184,7 @@ class Reader:
                 self._decode([*parts, _Part(file, start, filled)], filled)
                 parts.clear()
                 rest = filled - start - (file.position - before)
-                if rest == capacity:  # one record is larger than the buffer
+                if (file.events < FEW_RECORDS * file.position / BUFFER_BYTES and capacity < LARGEST_BUFFER) or rest == capacity:
                     self._content = np.concatenate([self._content, np.zeros(capacity, np.uint8)])
                 self._content[:rest] = self._content[filled - rest : filled]
                 start, filled = 0, rest

@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from tb_advisor.logdir.captures import Capture, find_captures
 from tb_advisor.logdir.event_file import BUFFER_BYTES, HEAD_BYTES, EventFile, Reader, StoredEvent, fingerprint, scalar_tags_at_start
@@ -288,14 +288,12 @@ def _walk(logdir: Path) -> Iterator[tuple[str, str, list[str]]]:
 
 def _run_of_session(name: str) -> str:
     """The run that a directory belongs to: ``exp`` for ``exp/plugins/profile/2026_11_30``."""
-    parts = PurePosixPath(name).parts
-    if len(parts) >= 3 and parts[-3:-1] == ("plugins", "profile"):
-        return PurePosixPath(*parts[:-3]).as_posix()
-    return name
+    parts = name.split("/")
+    return "/".join(parts[:-3]) or "." if parts[-3:-1] == ["plugins", "profile"] else name
 
 
 def _parent(name: str) -> str:
-    return PurePosixPath(name).parent.as_posix()
+    return name.rpartition("/")[0] or "."
 
 
 def _job_of(name: str, runs: Mapping[str, RunFiles]) -> str:
@@ -307,12 +305,12 @@ def _job_of(name: str, runs: Mapping[str, RunFiles]) -> str:
 
 
 def _is_part_of_parent(name: str, parent: str, runs: Mapping[str, RunFiles]) -> bool:
-    base = PurePosixPath(name).name
+    base = name.rpartition("/")[2]
     if base.lower() in TRAINING_SPLITS:
         return True
     if base.lower() in EVALUATION_SPLITS:
         splits = {spelled for split in TRAINING_SPLITS | EVALUATION_SPLITS for spelled in (split, split.title(), split.upper())}
-        return parent in runs or any((PurePosixPath(parent) / split).as_posix() in runs for split in splits - {base})
+        return parent in runs or any(name.removesuffix(base) + split in runs for split in splits - {base})
     if _HPARAMS_RUN.fullmatch(base):
         return parent in runs
     return "_" in base and name in runs and _is_add_scalars_run(base, runs[name])
