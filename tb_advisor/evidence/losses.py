@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tb_advisor.evidence.roles import GAN_LOSS_WORDS, RL_LOSS_WORDS, Assignment, Roles
 from tb_advisor.message import Missing
 from tb_advisor.series import Series
 
+MOST_POINTS_OF_ONE_STEP = 4
 _LOOKED_FOR = {
     False: "epoch_loss in a run train/, train/loss, Loss/train, train_loss, loss",
     True: "epoch_loss in a run validation/, val/loss, eval/loss, Loss/val, val_loss, loss in a run eval/",
@@ -16,12 +19,28 @@ _SPECIAL = {
 }
 
 
-def losses(roles: Roles) -> tuple[Series, ...]:
-    """Every loss of the job, all points: training before validation, the main one first. Raises `Missing` where there is none."""
-    found = tuple(a.series for a in sorted(roles.of("loss"), key=lambda a: (a.evaluation, *_rank(a, None))))
+@dataclass(frozen=True)
+class Loss:
+    """One loss of a job, without what a restart did again. `is_main` tells the total from parts and auxiliary losses."""
+
+    series: Series
+    is_validation: bool
+    is_main: bool
+
+    @property
+    def name(self) -> str:
+        """What it is called in a sentence: its role, and its tag where the role alone would not tell it from others."""
+        split = "Validation" if self.is_validation else "Training"
+        return f"{split} loss ({self.series.tag})"
+
+
+def losses(roles: Roles) -> tuple[Loss, ...]:
+    """Every loss of the job: training before validation, the main one first. Raises `Missing` where there is none."""
+    found = sorted(roles.of("loss"), key=lambda a: (a.evaluation, *_rank(a, None)))
     if not found:
         raise Missing("no tag plays the role of a loss (looked for a word loss, nll or cross entropy)")
-    return found
+    main = found[0].part
+    return tuple(Loss(a.series.surviving, a.evaluation, a.part == main) for a in found)
 
 
 def train_loss(roles: Roles) -> Series:
@@ -30,7 +49,7 @@ def train_loss(roles: Roles) -> Series:
     Raises `Missing` where there is none, and for reinforcement learning and adversarial training, whose losses say
     nothing by their level.
     """
-    return _main_loss(roles, evaluation=False).series.surviving
+    return _with_steps(_main_loss(roles, evaluation=False).series.surviving)
 
 
 def val_loss(roles: Roles) -> Series:
@@ -38,7 +57,15 @@ def val_loss(roles: Roles) -> Series:
 
     Raises `Missing` where there is none.
     """
-    return _main_loss(roles, evaluation=True).series.surviving
+    return _with_steps(_main_loss(roles, evaluation=True).series.surviving)
+
+
+def _with_steps(series: Series) -> Series:
+    steps = series.steps
+    if len(steps) > MOST_POINTS_OF_ONE_STEP and steps[0] == steps[-1]:
+        template = "all {count} points of {tag} have step {step}, so that they have no order in steps (pass global_step)"
+        raise Missing(template, count=len(steps), tag=series.tag, step=int(steps[0]))
+    return series
 
 
 def _main_loss(roles: Roles, *, evaluation: bool) -> Assignment:

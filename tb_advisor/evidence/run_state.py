@@ -12,12 +12,17 @@ QUIET_SECONDS = 60.0
 
 
 def finished(job: Job) -> bool:
-    """Whether no file of the job grew for several times its usual gap between events, and for at least a minute.
+    """Whether no file of the job grew for several times its usual gap between events, and for at least a minute."""
+    return job.read_at > quiet_until(job)
+
+
+def quiet_until(job: Job) -> float:
+    """When the job counts as finished if no file grows before, in seconds since the epoch.
 
     The usual gap is the 95th percentile of the gaps in wall time within each tag, of the tag where it is longest.
     """
     gaps = [float(np.percentile(np.diff(s.wall_times), 95)) for s in job.scalars if len(s) > 1]
-    return job.read_at - job.last_written > max(QUIET_SECONDS, QUIET_GAPS * max(gaps, default=0.0))
+    return job.last_written + max(QUIET_SECONDS, QUIET_GAPS * max(gaps, default=0.0))
 
 
 def task(roles: Roles) -> str:

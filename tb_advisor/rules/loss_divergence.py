@@ -59,13 +59,18 @@ def loss_divergence(
     over_best = end >= min_rise_over_best * best and end - best >= min_progress_lost * (start - best)
     if not (over_start or over_best) or loss.share_of_run(best_step) >= latest_best:
         return
-    near_best = np.flatnonzero(smoothed <= best + 0.1 * (end - best))
+    # The turn is where the loss left its best for good, told from its own noise: not a share of how far it rose, which
+    # an exponential reaches late.
+    near_best = np.flatnonzero(smoothed <= best + min(0.1 * (end - best), max(0.1 * (start - best), 2 * loss.noise)))
     onset = int(loss.steps[near_best[-1]])
     last = int(loss.steps[-1])
     share, seconds = 1 - loss.share_of_run(onset), loss.seconds_after(onset)
     yield Diagnosis(
         Message(
-            "Training loss turned at step {onset}: from {best} at its best it rose to {end}.", onset=onset, best=best, end=end, start=start
+            "Training loss turned at step {onset}: from {best} at its best it rose to {end}.",
+            onset=onset,
+            best=float(loss.values[: near_best[-1] + 1].min()),
+            end=end,
         ),
         severity=Severity.ERROR,
         confidence=Confidence.HIGH if over_best and (len(loss) - near_best[-1] >= min_points) else Confidence.MEDIUM,

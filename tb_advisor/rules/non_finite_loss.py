@@ -2,16 +2,17 @@
 
 ## Why it matters
 
-Every weight that such a loss updates becomes NaN too, and stays so: what is trained after the first NaN is lost, and
-so is a checkpoint written after it. TensorBoard shows a random sample of the points, so that a single NaN is usually
-not in its chart.
+Every weight that such a training loss updates becomes NaN too, and stays so: what is trained after the first NaN is
+lost, and so is a checkpoint written after it. TensorBoard shows a random sample of the points, so that a single NaN is
+usually not in its chart.
 
 ## How it is found
 
 Any NaN or infinite value in any loss, among all points that were logged (SageMaker Debugger's ExplodingTensor and
-Keras's TerminateOnNaN ask the same). It is an error when the loss never becomes finite again, and a warning when it
-does: mixed-precision training skips steps whose loss or gradient overflows, and goes on healthy. A loss that starts
-again in the same directory after the NaN is judged from its restart on.
+Keras's TerminateOnNaN ask the same). It is an error when the main training loss never becomes finite again. It is a
+warning when it does, for mixed-precision training skips steps whose loss or gradient overflows and goes on healthy; and
+when only a validation loss or one of several losses is broken while the main training loss stays finite. A loss that
+starts again in the same directory after the NaN is judged from its restart on.
 
 ## When it is wrong
 
@@ -21,91 +22,92 @@ empty batch, a class without examples). Metrics are left out for that reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.losses import Loss
 from tb_advisor.message import Message, number
 from tb_advisor.rule import rule
-from tb_advisor.series import Floats, Series
+
+_LOST = ("lower-learning-rate", "clip-gradients", "check-inputs", "stable-loss", "terminate-on-nan", "find-first-nan")
+_SURVIVED = ("check-inputs", "stable-loss", "clip-gradients", "find-first-nan")
 
 
-@rule(
-    category="stability",
-    fixes=("lower-learning-rate", "clip-gradients", "check-inputs", "stable-loss", "terminate-on-nan", "find-first-nan"),
-)
-def non_finite_loss(losses: tuple[Series, ...]) -> Iterator[Diagnosis]:
-    """One diagnosis for the job: the loss that broke first, and the others that broke with it."""
-    broken = [series for series in (loss.surviving for loss in losses) if not np.isfinite(series.values).all()]
+@rule(category="stability", fixes=_LOST)
+def non_finite_loss(losses: tuple[Loss, ...]) -> Iterator[Diagnosis]:
+    """One diagnosis for the job: the loss that matters most, and the others that broke with it."""
+    broken = [loss for loss in losses if not np.isfinite(loss.series.values).all()]
     if not broken:
         return
-    first = _first_to_break(broken)
-    others = tuple(series for series in broken if series is not first and series.shares_axis_with(first))
-    bad = ~np.isfinite(first.values)
-    at = _first_bad(first)
-    onset, last = int(first.steps[at]), int(first.steps[-1])
-    recovered = bool(np.isfinite(first.values[-1]))
-    last_bad = int(first.steps[np.flatnonzero(bad)[-1]])
-    count = int(bad.sum())
-    kind = number(float(first.values[at]))
-    before = first.values[:at][np.isfinite(first.values[:at])]
+    lost = [loss for loss in broken if loss.is_main and not loss.is_validation and not np.isfinite(loss.series.values[-1])]
+    if not lost and all(loss in broken and not np.isfinite(loss.series.values[-1]) for loss in losses):
+        lost = broken
+    first = lost[0] if lost else min(broken, key=lambda loss: float(loss.series.wall_times[_first_bad(loss)]))
+    shown = [first, *(loss for loss in broken if loss is not first and loss.series.shares_axis_with(first.series))]
     yield Diagnosis(
-        _message(first.tag, kind, onset, count, recovered, before),
-        severity=Severity.WARNING if recovered else Severity.ERROR,
+        _message(first),
+        severity=Severity.ERROR if lost else Severity.WARNING,
         confidence=Confidence.HIGH,
-        onset_step=onset,
-        last_step=last_bad,
-        impact=None if recovered else _impact(first, onset),
-        exhibits=(
-            SeriesExhibit(
-                tuple((series.run, series.tag) for series in (first, *others)),
-                (Mark(onset, last_bad if recovered else last, Message("{kind} from step {onset}", kind=kind, onset=onset)),),
-            ),
-        ),
-        explains=() if recovered else ("loss-divergence", "loss-not-decreasing", "overfitting", "overtraining"),
+        onset_step=min(int(loss.series.steps[_first_bad(loss)]) for loss in shown),
+        last_step=max(_last_bad_step(loss) for loss in shown),
+        impact=_impact(first) if lost else None,
+        exhibits=(SeriesExhibit(tuple((loss.series.run, loss.series.tag) for loss in shown), tuple(map(_mark, shown))),),
+        fixes=_LOST if lost else _SURVIVED,
+        explains=("loss-divergence", "loss-not-decreasing", "overfitting", "overtraining") if lost else (),
     )
 
 
-def _first_to_break(broken: list[Series]) -> Series:
-    """The first of the losses, in their order, that broke no later than any other as far as its points can tell."""
-    earliest = min(float(series.wall_times[_first_bad(series)]) for series in broken)
-    return next(series for series in broken if _last_good_time(series) < earliest)
+def _first_bad(loss: Loss) -> int:
+    return int(np.flatnonzero(~np.isfinite(loss.series.values))[0])
 
 
-def _last_good_time(series: Series) -> float:
-    at = _first_bad(series)
-    return float(series.wall_times[at - 1]) if at else float("-inf")
+def _last_bad_step(loss: Loss) -> int:
+    return int(loss.series.steps[np.flatnonzero(~np.isfinite(loss.series.values))[-1]])
 
 
-def _first_bad(series: Series) -> int:
-    return int(np.flatnonzero(~np.isfinite(series.values))[0])
+def _kind(loss: Loss) -> str:
+    return number(float(loss.series.values[_first_bad(loss)]))
 
 
-def _message(tag: str, kind: str, onset: int, count: int, recovered: bool, before: Floats) -> Message:
-    if recovered:
+def _mark(loss: Loss) -> Mark:
+    start, end = int(loss.series.steps[_first_bad(loss)]), _last_bad_step(loss)
+    template = "{loss} {kind}" if start == end else "{loss} {kind} from step {start}"
+    return Mark(start, end, Message(template, loss=loss.name, kind=_kind(loss), start=start))
+
+
+def _message(loss: Loss) -> Message:
+    values = loss.series.values
+    at = _first_bad(loss)
+    bad = int((~np.isfinite(values)).sum())
+    before: Sequence[float] = values[:at][np.isfinite(values[:at])].tolist()
+    name, kind, onset = loss.name, _kind(loss), int(loss.series.steps[at])
+    if not np.isfinite(values).any():
+        return Message("{loss} is {kind} from its first point, step {onset}, on.", loss=name, kind=kind, onset=onset)
+    if np.isfinite(values[-1]) and bad == 1:
+        return Message("{loss} was {kind} at step {onset}, once; it became finite again.", loss=name, kind=kind, onset=onset)
+    if np.isfinite(values[-1]):
         return Message(
-            "{tag} was {kind} at step {onset} and in {count} points in all; it became finite again.",
-            tag=tag,
+            "{loss} was {kind} at step {onset} and in {count} points in all; it became finite again.",
+            loss=name,
             kind=kind,
             onset=onset,
-            count=count,
+            count=bad,
         )
-    if not len(before):
-        return Message("{tag} is {kind} from its first point, step {onset}, on.", tag=tag, kind=kind, onset=onset)
     return Message(
-        "{tag} became {kind} at step {onset} and never recovered; the last finite value was {last}, the lowest {lowest}.",
-        tag=tag,
+        "{loss} became {kind} at step {onset} and never recovered; the last finite value was {last}.",
+        loss=name,
         kind=kind,
         onset=onset,
-        last=float(before[-1]),
-        lowest=float(before.min()),
+        last=before[-1] if before else float(values[np.isfinite(values)][-1]),
     )
 
 
-def _impact(series: Series, onset: int) -> Impact:
-    share = 1 - series.share_of_run(onset)
-    seconds = series.seconds_after(onset)
+def _impact(loss: Loss) -> Impact:
+    onset = int(loss.series.steps[_first_bad(loss)])
+    share = 1 - loss.series.share_of_run(onset)
+    seconds = loss.series.seconds_after(onset)
     return Impact(
         "time", Message("{share:%} of the run ({seconds:duration}) came after it and is lost.", share=share, seconds=seconds), share
     )

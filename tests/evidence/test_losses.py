@@ -76,7 +76,27 @@ def test_losses_of_reinforcement_learning_are_not_judged_by_their_level():
 
 def test_all_losses_are_there_for_the_search_for_nan():
     found = evidence(curve("exp", "train/value_loss"), curve("exp", "rollout/ep_rew_mean"))["losses"]
-    assert [s.tag for s in found] == ["train/value_loss"]
+    assert [loss.name for loss in found] == ["Training loss (train/value_loss)"]
+
+
+def test_the_main_loss_is_told_from_its_parts():
+    found = evidence(curve("exp", "train/aux_loss"), curve("exp", "train/loss"), curve("exp", "val/loss"))["losses"]
+    assert [(loss.series.tag, loss.is_validation, loss.is_main) for loss in found] == [
+        ("train/loss", False, True),
+        ("train/aux_loss", False, False),
+        ("val/loss", True, True),
+    ]
+
+
+def test_a_training_that_started_again_is_its_last_part():
+    series = curve("exp", "loss", 6)
+    series.steps[:] = [0, 1, 2, 0, 1, 2]
+    assert len(evidence(series)["losses"][0].series) == 3
+
+
+def test_points_that_all_have_one_step_cannot_be_judged_over_steps():
+    with pytest.raises(Missing, match=r"all 10 points of loss have step 0, .*global_step"):
+        evidence(curve("exp", "loss", step=0))["train_loss"]
 
 
 def test_evidence_is_derived_once_and_its_absence_remembered():

@@ -23,6 +23,13 @@ def test_a_loss_that_loses_a_third_of_its_progress_is_found():
     assert found.impact.share == pytest.approx(60 / 160, abs=0.1)
 
 
+@pytest.mark.parametrize("end", [10.0, 1e3, 1e8])
+def test_the_turn_does_not_depend_on_how_far_the_loss_rises(end):
+    values = [*falling(500, end=0.1), *np.geomspace(0.1, end, 500)]
+    (found,) = loss_divergence(series(values))
+    assert 480 <= found.onset_step <= 620
+
+
 @pytest.mark.parametrize(
     ("reason", "values"),
     [

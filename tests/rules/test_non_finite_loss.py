@@ -3,60 +3,81 @@ import math
 import pytest
 
 from tb_advisor.diagnosis import Severity
+from tb_advisor.evidence.losses import Loss
 from tb_advisor.rules.non_finite_loss import non_finite_loss
 from tests.builders import falling, series
 
 NAN, INF = math.nan, math.inf
 
 
-def test_a_loss_that_stays_nan_is_an_error_from_its_first_step_on():
-    (found,) = non_finite_loss((series([2.0, 1.5, 1.0, 0.8] + [NAN] * 6, step=10),))
+def training(values, tag="loss", main=True, **where):
+    return Loss(series(values, tag=tag, **where), False, main)
+
+
+def validation(values, tag="val_loss", **where):
+    return Loss(series(values, tag=tag, **where), True, True)
+
+
+def test_a_training_loss_that_stays_nan_is_an_error_from_its_first_step_on():
+    (found,) = non_finite_loss((training([2.0, 1.5, 1.0, 0.8] + [NAN] * 6, step=10),))
     assert (found.severity, found.onset_step, found.last_step) == (Severity.ERROR, 40, 90)
-    assert found.summary == "loss became NaN at step 40 and never recovered; the last finite value was 0.8, the lowest 0.8."
+    assert found.summary == "Training loss (loss) became NaN at step 40 and never recovered; the last finite value was 0.8."
     assert found.impact.share == pytest.approx(5 / 9)
+    assert "overfitting" in found.explains
 
 
-def test_one_nan_among_many_points_is_a_warning():
+def test_one_nan_among_many_points_is_a_warning_without_a_cost():
     values = falling(1000)
     values[700] = NAN
-    (found,) = non_finite_loss((series(values),))
-    assert (found.severity, found.onset_step, found.last_step) == (Severity.WARNING, 700, 700)
+    (found,) = non_finite_loss((training(values),))
+    assert (found.severity, found.onset_step, found.last_step, found.impact) == (Severity.WARNING, 700, 700, None)
+    assert found.summary == "Training loss (loss) was NaN at step 700, once; it became finite again."
+    assert str(found.exhibits[0].marks[0].label) == "Training loss (loss) NaN"
+    assert found.explains == ()
+    assert "terminate-on-nan" not in found.fixes
+
+
+def test_several_are_counted():
+    (found,) = non_finite_loss((training([1.0, NAN, 0.9, INF, 0.8]),))
+    assert "was NaN at step 1 and in 2 points in all" in found.summary
 
 
 @pytest.mark.parametrize(("value", "text"), [(INF, "+Inf"), (-INF, "-Inf")])
 def test_infinite_counts_too(value, text):
-    (found,) = non_finite_loss((series([1.0, value]),))
+    (found,) = non_finite_loss((training([1.0, value]),))
     assert f"became {text} at step 1" in found.summary
 
 
 @pytest.mark.parametrize("n", [1, 50])
 def test_nan_from_the_first_point(n):
-    (found,) = non_finite_loss((series([NAN] * n),))
-    assert found.summary == "loss is NaN from its first point, step 0, on."
+    (found,) = non_finite_loss((training([NAN] * n),))
+    assert found.summary == "Training loss (loss) is NaN from its first point, step 0, on."
 
 
-def test_the_loss_that_broke_first_is_named_and_the_others_are_shown_with_it():
-    validation = series([1.0, 1.0, NAN], tag="val_loss")
-    training = series([1.0, NAN, NAN], tag="loss")
-    (found,) = non_finite_loss((validation, training))
-    assert found.summary.startswith("loss became NaN at step 1")
-    assert found.exhibits[0].run_tags == (("run", "loss"), ("run", "val_loss"))
+def test_validation_that_broke_first_is_marked_beside_training_that_is_lost_later():
+    (found,) = non_finite_loss((training([1.0, 0.5, 0.4, NAN, NAN]), validation([1.0, NAN, NAN, NAN, NAN])))
+    assert (found.severity, found.onset_step) == (Severity.ERROR, 1)
+    assert found.summary.startswith("Training loss (loss) became NaN at step 3")
+    assert found.impact.share == pytest.approx(1 / 4)
+    assert [(mark.start, str(mark.label)) for mark in found.exhibits[0].marks] == [
+        (3, "Training loss (loss) NaN from step 3"),
+        (1, "Validation loss (val_loss) NaN from step 1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        (training(falling(20)), validation([1.0, *[NAN] * 19])),
+        (training(falling(20)), training([1.0, *[NAN] * 19], tag="aux_loss", main=False)),
+    ],
+)
+def test_a_run_whose_main_training_loss_stays_finite_is_not_lost(losses):
+    (found,) = non_finite_loss(losses)
+    assert (found.severity, found.impact, found.explains) == (Severity.WARNING, None, ())
+    assert "became NaN at step 1 and never recovered" in found.summary
 
 
 @pytest.mark.parametrize("values", [falling(100), [0.0] * 10, [1e30, 1e-30], [-5.0, 3.0], []])
 def test_finite_losses_are_clear(values):
-    assert non_finite_loss((series(values),)) == []
-
-
-def test_a_training_that_started_again_after_the_nan_is_judged_from_there():
-    broken = series([1.0, NAN, NAN, 1.0, 0.9, 0.8])
-    broken.steps[:] = [0, 1, 2, 0, 1, 2]
-    assert non_finite_loss((broken,)) == []
-
-
-def test_of_losses_that_broke_together_the_main_one_is_named():
-    """Keras writes the validation loss a moment before the training loss of the same epoch."""
-    training = series([1.0, 0.5, NAN, NAN], seconds=10, tag="epoch_loss", run="train")
-    validation = series([1.0, 0.6, NAN, NAN], seconds=9.9, tag="epoch_loss", run="validation")
-    (found,) = non_finite_loss((training, validation))
-    assert found.exhibits[0].run_tags[0] == ("train", "epoch_loss")
+    assert non_finite_loss((training(values),)) == []
