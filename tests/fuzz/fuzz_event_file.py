@@ -5,9 +5,9 @@ python tests/fuzz/fuzz_event_file.py [-max_total_time=600] [options of libFuzzer
 Without a corpus directory it starts from the seeds of seeds.py in a temporary one. A finding is written to a file
 crash-…, which the same command with that file as its argument reads again.
 
-An input is two bytes and the rest. The first says how the rest becomes a file: it is one itself, or it is payloads (two
-bytes of length, then that many bytes), which get correct checksums, as flips of bits would hardly ever leave a checksum
-intact, and are repeated, as in a training loop. Such a file is read in two parts, cut where the second byte says.
+An input is one byte that says how the rest becomes a file, one that says where the file is cut in two to be read in two
+parts, and the rest: either the file itself, or payloads (two bytes of length, then that many bytes), which get correct
+checksums, as flips of bits would hardly ever leave a checksum intact, and are repeated, as in a training loop.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from tests.logdir.reference import assert_is  # noqa: E402
 def file_of(given: bytes) -> tuple[bytes, int]:
     """The file that an input stands for, and where it is cut in two."""
     how, cut, body = given[0], given[1], given[2:]
-    if how & RAW:
-        return body, len(body)
-    content = framed(body) * (1 + (how & 31))
+    content = body if how & RAW else framed(body) * (1 + (how & 31))
     return content, len(content) * cut // 256
 
 

@@ -22,15 +22,16 @@ def crc_is(data: bytes, stored: bytes) -> bool:
 
 
 def intact(data: bytes) -> Iterator[bytes]:
-    """The payloads of the intact records; after a damaged header, from the next one on whose record fits.
+    """The payloads of the intact records; after a damaged header, from the next valid one on.
 
-    (Eight bytes of payload and their checksum look like a header: hence "fits".)
+    Whether that one's record is whole does not matter: it may be still to come. But eight bytes of payload and their
+    checksum look like a header, so that one found by searching must say less than a terabyte.
     """
     offset, lost = 0, False
     while offset + 12 <= len(data):
         (length,) = struct.unpack_from("<Q", data, offset)
         end = offset + 16 + length
-        if (lost and end > len(data)) or not crc_is(data[offset : offset + 8], data[offset + 8 : offset + 12]):
+        if (lost and length >= 1 << 40) or not crc_is(data[offset : offset + 8], data[offset + 8 : offset + 12]):
             offset, lost = offset + 1, True
             continue
         if end > len(data):
