@@ -7,13 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from tb_advisor.diagnosis import Outcome, Status
-from tb_advisor.evidence import Evidence
-from tb_advisor.logdir.jobs import Family, Job, LogdirError, RunCache, find_families, find_jobs, read_jobs
-from tb_advisor.message import Message, Missing
-from tb_advisor.report import Note, Report, summarize
+from tb_advisor.check import Cache, Checked, check_family, check_jobs
+from tb_advisor.logdir.jobs import LogdirError, find_families, find_jobs
+from tb_advisor.message import Message
+from tb_advisor.report import Note, Report
 from tb_advisor.rule import Rule
 from tb_advisor.rules import all_rules
 
@@ -30,44 +27,42 @@ class Progress:
     bytes_total: int = 0
 
 
-Watcher = Callable[[Progress, Report, "Job | None"], None]
+Watcher = Callable[[Progress, Callable[[], Report]], None]
 
 
 def diagnose(
     logdir: str | os.PathLike[str],
     *,
     rules: Sequence[Rule] | None = None,
-    cache: RunCache | None = None,
+    cache: Cache | None = None,
     watch: Watcher | None = None,
 ) -> Report:
     """Read every run and capture below `logdir` and check them all.
 
-    `rules` replaces the default rules. `cache` keeps runs between calls, so that only those whose files changed are
-    read again. `watch` is called before and after each job with the progress, the report so far and the job just read.
-    Never raises because of what lies in the log directory; one that does not exist gives a report with a note.
+    `rules` replaces the default rules. `cache` is kept between calls, so that only jobs whose files changed are read and
+    checked again. `watch` is called before the first and after each job with the progress, and a function that gives the
+    report so far. Never raises because of what lies in the log directory; one that does not exist gives a report with a
+    note.
     """
-    rules = all_rules() if rules is None else rules
-    cache = RunCache() if cache is None else cache
+    rules = all_rules() if rules is None else tuple(rules)
+    cache = Cache() if cache is None else cache
     report = Report(logdir=str(logdir), rules=tuple(rule.id for rule in rules))
     try:
         found = find_jobs(Path(logdir))
     except (LogdirError, OSError) as error:
+        cache.forget_all_but([], rules)
         return replace(report, notes=(Note("", "", Message("{error}", error=str(error))),))
-    cache.forget_all_but(run for files in found for run in files.runs)
     progress = Progress(0, len(found), 0, sum(len(f.runs) for f in found), 0, sum(f.bytes for f in found))
-    jobs: list[Job] = []
+    done: list[Checked] = []
     if watch:
-        watch(progress, report, None)
-    for files, job in zip(found, read_jobs(found, cache), strict=True):
-        evidence = Evidence(job)
-        outcomes = fold([check(rule, job.name, evidence) for rule in rules if not rule.of_family])
-        jobs.append(job)
-        report = replace(
-            report,
-            jobs=(*report.jobs, summarize(job, evidence)),
-            outcomes=(*report.outcomes, *outcomes),
-            notes=(*report.notes, *(Note(job.name, run, note) for run, note in job.notes)),
-        )
+        watch(progress, lambda: report)
+    cache.forget_all_but(found, rules)
+    outdated = cache.outdated(found)
+    fresh = check_jobs([files for files in found if files.name in outdated], rules, cache.runs)
+    for files in found:
+        if files.name in outdated:
+            cache.keep(next(fresh), outdated[files.name])
+        done.append(cache.jobs[files.name])
         progress = replace(
             progress,
             jobs=progress.jobs + 1,
@@ -75,47 +70,18 @@ def diagnose(
             bytes=progress.bytes + files.bytes,
         )
         if watch:
-            watch(progress, report, job)
-    families = find_families(jobs)
+            watch(progress, lambda: _with(report, done))
+    families = find_families(checked.job for checked in done)
     over_families = [check_family(rule, family) for rule in rules if rule.of_family for family in families]
+    report = _with(report, done)
     return replace(report, outcomes=(*report.outcomes, *over_families))
 
 
-def check(rule: Rule, job: str, evidence: Evidence) -> Outcome:
-    """One rule on one job. A rule that fails ends as an outcome of its own; nothing else is affected."""
-    return _outcome(rule, Outcome(rule.id, job, Status.CLEAR), lambda: [evidence[name] for name in rule.evidence])
-
-
-def check_family(rule: Rule, family: Family) -> Outcome:
-    """One rule on several jobs together."""
-    clear = Outcome(rule.id, family.name, Status.CLEAR, jobs=tuple(job.name for job in family.jobs))
-    return _outcome(rule, clear, lambda: [family])
-
-
-def _outcome(rule: Rule, clear: Outcome, gather: Callable[[], list[object]]) -> Outcome:
-    try:
-        with np.errstate(all="ignore"):  # a log may hold 3e38; what overflows is compared like any other infinite value
-            diagnoses = tuple(rule(*gather()))
-    except Missing as missing:
-        return replace(clear, status=Status.NOT_APPLICABLE, reason=missing.message)
-    except Exception as error:  # the one broad except: a failing rule must not spoil the report
-        reason = Message("{kind}: {error}", kind=type(error).__name__, error=str(error))
-        return replace(clear, status=Status.ERROR, reason=reason)
-    return replace(clear, status=Status.FOUND, diagnoses=diagnoses) if diagnoses else clear
-
-
-def fold(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Fold what a shown finding explains under it, on one job. The folded diagnoses stay in the report."""
-    cause = {
-        consequence: outcome.rule
-        for outcome in outcomes
-        for diagnosis in outcome.diagnoses
-        if diagnosis.shown
-        for consequence in diagnosis.explains
-    }
-    return [
-        replace(outcome, diagnoses=tuple(replace(d, folded_under=cause[outcome.rule]) for d in outcome.diagnoses))
-        if outcome.rule in cause
-        else outcome
-        for outcome in outcomes
-    ]
+def _with(report: Report, done: Sequence[Checked]) -> Report:
+    """The report with these jobs in it."""
+    return replace(
+        report,
+        jobs=tuple(checked.summary for checked in done),
+        outcomes=tuple(outcome for checked in done for outcome in checked.outcomes),
+        notes=tuple(Note(checked.job.name, run, note) for checked in done for run, note in checked.job.notes),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from shutil import get_terminal_size
@@ -14,7 +14,6 @@ import click
 from tb_advisor.advise import Progress, diagnose
 from tb_advisor.diagnosis import Severity
 from tb_advisor.fixes import fix
-from tb_advisor.logdir.jobs import Job
 from tb_advisor.render.json import render_json
 from tb_advisor.render.text import render_text
 from tb_advisor.report import Report
@@ -112,7 +111,7 @@ def _diagnose_with_progress(logdir: Path, rules: tuple[Rule, ...]) -> Report:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, jobs="")
 
-        def watch(progress: Progress, report: Report, job: Job | None) -> None:
+        def watch(progress: Progress, report: Callable[[], Report]) -> None:
             jobs = f"{progress.jobs} of {progress.jobs_total} jobs"
             bar.update(task, completed=progress.bytes, total=progress.bytes_total, jobs=jobs)
 

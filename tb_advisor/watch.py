@@ -5,20 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tb_advisor.advise import Progress, diagnose
-from tb_advisor.logdir.event_file import fingerprint
-from tb_advisor.logdir.jobs import Job, LogdirError, RunCache, find_jobs
+from tb_advisor.check import Cache
+from tb_advisor.logdir.jobs import LogdirError, find_jobs
 from tb_advisor.report import Report
 from tb_advisor.series import Series
 
 REFRESH_SECONDS = 5.0
+# While a log directory is read for the first time, what is there is shown as often as this.
+SHOW_SECONDS = 0.2
 
 _Curves = Mapping[tuple[str, str], Series]
-_Fingerprints = list[tuple[int, int, int]]
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,8 @@ class Watch:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._state = State()
-        self._cache = RunCache()
-        self._seen: _Fingerprints | None = None
-        self._looked = 0.0
+        self._cache = Cache()
+        self._looked = -REFRESH_SECONDS
 
     def state(self, *, refresh: bool = False) -> State:
         """The state at this moment. Looks for new data in the background, at most every `REFRESH_SECONDS` or when
@@ -53,43 +53,46 @@ class Watch:
         """
         with self._lock:
             running = self._thread is not None and self._thread.is_alive()
-            if not running and (refresh or time.monotonic() - self._looked > REFRESH_SECONDS or self._seen is None):
+            if not running and (refresh or time.monotonic() - self._looked > REFRESH_SECONDS):
                 self._thread = threading.Thread(target=self._look, name="advisor", daemon=True)
                 self._thread.start()
             return self._state
 
     def _look(self) -> None:
         try:
-            seen = self._fingerprints()
-            if seen != self._seen or self._state.error:
+            if self._state.report is None or self._state.error or self._has_changed():
                 self._read()
-            self._seen = seen
-        except Exception as error:  # the tab shows it; the next request tries again
+        except Exception as error:  # the tab shows it; a later request tries again
             logging.getLogger("tb_advisor").exception("The Advisor could not read %s", self._logdir)
             self._publish(replace(self._state, state="error", error=f"{type(error).__name__}: {error}"))
         finally:
             self._looked = time.monotonic()
 
+    def _has_changed(self) -> bool:
+        try:
+            found = find_jobs(self._logdir)
+        except LogdirError:
+            found = []
+        return self._cache.jobs.keys() != {files.name for files in found} or bool(self._cache.outdated(found))
+
     def _read(self) -> None:
         first = self._state.report is None or self._state.error is not None
-        curves: dict[tuple[str, str], Series] = {}
+        shown = -SHOW_SECONDS
+        progress = Progress()
 
-        def watch(progress: Progress, report: Report, job: Job | None) -> None:
-            if job is not None:
-                curves.update({(series.run, series.tag): series for series in job.scalars})
-            if first:  # a report that is already shown stays until the new one is whole
-                self._publish(State("reading", 0, progress, None, report, dict(curves)))
+        def watch(now: Progress, report: Callable[[], Report]) -> None:
+            nonlocal progress, shown
+            progress = now
+            if first and time.monotonic() - shown > SHOW_SECONDS:  # a report that is already shown stays until the new one is whole
+                self._publish(State("reading", 0, progress, None, report(), self._curves()))
+                shown = time.monotonic()
 
         report = diagnose(self._logdir, cache=self._cache, watch=watch)
-        self._publish(State("ready", 0, self._state.progress, None, report, curves))
+        self._publish(State("ready", 0, progress, None, report, self._curves()))
+
+    def _curves(self) -> _Curves:
+        return {(series.run, series.tag): series for checked in self._cache.jobs.values() for series in checked.job.scalars}
 
     def _publish(self, state: State) -> None:
         with self._lock:
             self._state = replace(state, generation=self._state.generation + 1)
-
-    def _fingerprints(self) -> _Fingerprints:
-        try:
-            found = find_jobs(self._logdir)
-        except LogdirError:
-            return []
-        return [fingerprint(path) for job in found for path in job.paths]

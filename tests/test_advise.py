@@ -1,10 +1,13 @@
 import math
 import shutil
+import time
 
 import numpy as np
 
 from tb_advisor.advise import diagnose
+from tb_advisor.check import Cache
 from tb_advisor.diagnosis import Confidence, Diagnosis, Severity, Status
+from tb_advisor.evidence.run_state import QUIET_SECONDS
 from tb_advisor.message import Message, Missing
 from tb_advisor.report import Report
 from tb_advisor.rule import Rule
@@ -82,8 +85,8 @@ def test_progress_reaches_its_end_and_the_report_grows_job_by_job(tmp_path):
     for name in "abc":
         event_file(tmp_path / name, {"loss": falling(20)})
     seen = []
-    diagnose(tmp_path, watch=lambda progress, report, job: seen.append((progress, len(report.jobs), job and job.name)))
-    assert [(jobs, name) for _, jobs, name in seen] == [(0, None), (1, "a"), (2, "b"), (3, "c")]
+    diagnose(tmp_path, watch=lambda progress, report: seen.append((progress, [job.name for job in report().jobs])))
+    assert [(progress.jobs, names) for progress, names in seen] == [(0, []), (1, ["a"]), (2, ["a", "b"]), (3, ["a", "b", "c"])]
     last = seen[-1][0]
     assert (last.jobs, last.runs, last.bytes) == (last.jobs_total, last.runs_total, last.bytes_total) == (3, 3, last.bytes)
     assert last.bytes > 0
@@ -110,7 +113,7 @@ def test_a_job_that_vanishes_while_it_is_read(tmp_path):
     for name in ("a", "b"):
         event_file(tmp_path / name, {"loss": falling(50)})
 
-    def vanish(progress, report, job):
+    def vanish(progress, report):
         shutil.rmtree(tmp_path / "b", ignore_errors=True)
 
     report = diagnose(tmp_path, watch=vanish)
@@ -122,6 +125,52 @@ def test_a_logdir_that_does_not_exist_is_a_note(tmp_path):
     report = diagnose(tmp_path / "nowhere")
     assert report.jobs == ()
     assert "does not exist" in str(report.notes[0].text)
+
+
+def spy(judged):
+    """A rule that notes the jobs it is asked about."""
+    return toy("spy", lambda job: judged.append(job.name) or [], ("job",))
+
+
+def test_a_refresh_checks_only_what_changed(tmp_path):
+    for name in "abcd":
+        event_file(tmp_path / name, {"loss": falling(20)})
+    judged, cache = [], Cache()
+    rules = [spy(judged)]
+    first = diagnose(tmp_path, rules=rules, cache=cache)
+    assert judged == ["a", "b", "c", "d"]
+    judged.clear()
+    event_file(tmp_path / "b", {"loss": falling(30)})
+    event_file(tmp_path / "e", {"loss": falling(20)})
+    shutil.rmtree(tmp_path / "c")
+    seen = []
+    second = diagnose(tmp_path, rules=rules, cache=cache, watch=lambda progress, _: seen.append(progress))
+    assert judged == ["b", "e"]
+    assert [(job.name, job.points) for job in second.jobs] == [("a", 20), ("b", 30), ("d", 20), ("e", 20)]
+    assert second.jobs[0] is first.jobs[0]
+    assert [outcome.job for outcome in second.outcomes] == ["a", "b", "d", "e"]
+    assert (seen[-1].jobs, seen[-1].bytes) == (4, seen[-1].bytes_total)
+
+
+def test_other_rules_are_asked_anew(tmp_path):
+    event_file(tmp_path, {"loss": falling(20)})
+    judged, cache = [], Cache()
+    diagnose(tmp_path, rules=[toy("a", found)], cache=cache)
+    diagnose(tmp_path, rules=[spy(judged)], cache=cache)
+    assert judged == ["."]
+
+
+def test_a_job_that_was_running_is_finished_once_its_files_have_been_quiet(tmp_path, monkeypatch):
+    event_file(tmp_path, {"loss": falling(20)})
+    judged, cache = [], Cache()
+    rules = [spy(judged)]
+    written = time.time()
+    finished = []
+    for seconds in (0, 1, 2 * QUIET_SECONDS, 3 * QUIET_SECONDS):
+        monkeypatch.setattr(time, "time", lambda now=written + seconds: now)
+        finished.append(diagnose(tmp_path, rules=rules, cache=cache).jobs[0].finished)
+    assert finished == [False, False, True, True]
+    assert judged == [".", "."]
 
 
 def test_rules_are_pure(tmp_path):

@@ -21,12 +21,13 @@ ALLOWED = {
     "links": {"diagnosis"},
     "report": {"diagnosis", "evidence", "fixes", "links", "logdir", "message", "rules", "series", "version"},
     "render": {"diagnosis", "fixes", "message", "report", "rules"},
-    "advise": {"diagnosis", "evidence", "logdir", "message", "report", "rule", "rules"},
-    "watch": {"advise", "logdir", "report", "series"},
+    "check": {"diagnosis", "evidence", "logdir", "message", "report", "rule"},
+    "advise": {"check", "logdir", "message", "report", "rule", "rules"},
+    "watch": {"advise", "check", "logdir", "report", "series"},
     "chart": {"report", "series"},
     "plugin": {"chart", "report", "rules", "watch"},
     "loader": {"plugin"},
-    "cli": {"advise", "diagnosis", "fixes", "logdir", "render", "report", "rule", "rules", "version"},
+    "cli": {"advise", "diagnosis", "fixes", "render", "report", "rule", "rules", "version"},
     "__init__": {"advise", "diagnosis", "logdir", "message", "report", "rule", "series", "version"},
 }
 

@@ -23,7 +23,7 @@ def logs(tmp_path):
 def test_text_says_what_happened_and_what_to_try(logs):
     output = run("check", logs).output
     assert output.splitlines()[0].startswith("broken")  # the worst job first
-    assert "▲ loss became NaN at step 40 and never recovered" in output
+    assert "▲ Training loss (loss) became NaN at step 40 and never recovered" in output
     assert "try  Lower the learning rate" in output
     assert "■ Training loss jumped from" in output
     assert "\n3 jobs, 3 runs, 0 captures" in output
@@ -99,4 +99,4 @@ def test_markup_in_names_is_text(tmp_path):
     event_file(tmp_path / "[red]run[-red]", {"[bold]loss": [*falling(20), math.nan]})
     output = run("check", tmp_path).output
     assert "[red]run[-red]" in output
-    assert "[bold]loss became NaN" in output
+    assert "([bold]loss) became NaN" in output
