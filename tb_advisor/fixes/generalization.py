@@ -117,7 +117,12 @@ train = train.map(lambda x, y: (augment(x, training=True), y), num_parallel_call
 """,
             "pytorch": """from torchvision.transforms import v2
 
-transform = v2.Compose([v2.RandomHorizontalFlip(), v2.RandomResizedCrop(224, scale=(0.7, 1.0)), v2.ToTensor()])
+transform = v2.Compose([
+    v2.ToImage(),
+    v2.RandomHorizontalFlip(),
+    v2.RandomResizedCrop(224, scale=(0.7, 1.0)),
+    v2.ToDtype(torch.float32, scale=True),
+])
 """,
         },
         urls={

@@ -17,19 +17,16 @@ FIXES = (
         id="find-allocation",
         title=Message("Find the line that allocates at that step"),
         why=Message("The step is known; what runs there and nowhere else is a batch, an evaluation, a checkpoint or a callback."),
-        check=Message("The snapshot of that step names a line, and without it the memory stays level."),
+        check=Message("The printed stack, or the snapshot, names a line; without it the memory stays level."),
         code={
-            "keras": """import tracemalloc
+            "keras": """import faulthandler, psutil, threading, time
 
-class FindAllocation(keras.callbacks.Callback):
-    def on_train_begin(self, logs=None):
-        tracemalloc.start()
+def watch_memory(limit_bytes):
+    while psutil.Process().memory_info().rss < limit_bytes:
+        time.sleep(0.005)
+    faulthandler.dump_traceback()  # what every thread is doing at that moment
 
-    def on_train_batch_end(self, batch, logs=None):
-        current, peak = tracemalloc.get_traced_memory()
-        tracemalloc.reset_peak()
-        if peak > 2 * current:
-            print(batch, peak, *tracemalloc.take_snapshot().statistics("lineno")[:5], sep="\\n")
+threading.Thread(target=watch_memory, args=(2 * 2**30,), daemon=True).start()
 """,
             "pytorch": """torch.cuda.memory._record_memory_history()
 train_some_steps(model)  # until after the spike
@@ -39,7 +36,7 @@ torch.cuda.memory._dump_snapshot("memory.pickle")  # open it at pytorch.org/memo
 """,
         },
         urls={
-            "keras": "https://docs.python.org/3/library/tracemalloc.html",
+            "keras": "https://docs.python.org/3/library/faulthandler.html",
             "pytorch": "https://pytorch.org/docs/stable/torch_cuda_memory.html",
             "jax": "https://docs.jax.dev/en/latest/device_memory_profiling.html",
         },

@@ -102,7 +102,8 @@ train = train.map(checked)
         why=Message("log(0) is -Inf: a softmax or sigmoid followed by a hand-written log breaks as soon as the model is sure."),
         check=Message("The loss stays finite when training accuracy reaches 100%."),
         code={
-            "keras": """model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))  # no softmax in the model
+            "keras": """# no softmax or sigmoid in the last layer; two classes: BinaryCrossentropy(from_logits=True)
+model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 """,
             "pytorch": """loss = nn.functional.cross_entropy(logits, y)  # not nll_loss(log(softmax(logits)))
 """,
@@ -135,7 +136,7 @@ trainer = Trainer(callbacks=[EarlyStopping(monitor="train_loss", check_finite=Tr
     Fix(
         id="find-first-nan",
         title=Message("Find the operation that makes the first NaN"),
-        why=Message("Both tools stop at the operation itself, with its stack. They slow training down: use them for one short run."),
+        why=Message("Training stops at the operation itself, with its stack. It becomes slow: use it for one short run."),
         check=Message("The error names a line of the model or of the loss."),
         code={
             "keras": """tf.debugging.enable_check_numerics()

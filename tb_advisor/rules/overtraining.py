@@ -9,7 +9,8 @@ improves gives the same model earlier, or pays for a second experiment.
 
 The first evaluation within `tolerance` (1%) of the best validation loss comes before `latest_best` (50%) of the run,
 with at least `min_evaluations` (15) evaluations in all, after validation had improved by at least `min_improvement`
-(5%). A loss below `min_loss` (0.001) has nothing left to improve.
+(5%). The last quarter of the evaluations must be no better than the quarter after that point: else the best was a lucky one
+among noisy evaluations, and the run still improved. A loss below `min_loss` (0.001) has nothing left to improve.
 
 ## When it is wrong
 
@@ -50,7 +51,7 @@ def overtraining(
     reached, last = int(val.steps[reached_at]), int(val.steps[-1])
     improvement = 1 - best / float(val.values[0])
     share, seconds = 1 - val.share_of_run(reached), val.seconds_after(reached)
-    if share <= 1 - latest_best or improvement < min_improvement:
+    if share <= 1 - latest_best or improvement < min_improvement or _still_improves(val, reached_at, tolerance):
         return
     yield Diagnosis(
         Message(
@@ -69,3 +70,10 @@ def overtraining(
         ),
         exhibits=(SeriesExhibit(((val.run, val.tag),), (Mark(reached, last, Message("no improvement")),)),),
     )
+
+
+def _still_improves(val: Series, reached_at: int, tolerance: float) -> bool:
+    """Whether the last quarter of the evaluations is better than the quarter after the best was reached: then it was a lucky one."""
+    quarter = max(3, len(val) // 4)
+    after = float(np.median(val.values[reached_at : reached_at + quarter]))
+    return float(np.median(val.values[-quarter:])) < (1 - tolerance) * after

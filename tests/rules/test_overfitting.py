@@ -53,6 +53,20 @@ def test_clear(reason, val, train):
     assert check(val, train) == []
 
 
+@pytest.mark.parametrize("evaluations", [20, 60, 200])
+@pytest.mark.parametrize("plateau", [True, False])
+def test_noisy_evaluations_of_a_healthy_run_are_clear(evaluations, plateau):
+    """The lowest of many noisy evaluations is a lucky one, and the end lies above it for that reason alone."""
+    progress = np.arange(evaluations) / evaluations
+    train = 1.5 * np.exp(-5 * progress) + 0.5 * (1 - 0.25 * progress)
+    level = 1.5 * np.exp(-5 * progress) + 0.55 if plateau else train
+    found = []
+    for seed in range(40):
+        noise = 1 + 0.12 * np.random.default_rng(seed).standard_normal(evaluations)
+        found += check(level * noise, train)
+    assert found == []
+
+
 def test_too_few_evaluations_are_said():
     with pytest.raises(Missing, match="val_loss has 4 finite points; 5 are needed"):
         check([1.0, 0.5, 0.8, 1.0])

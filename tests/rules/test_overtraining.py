@@ -36,6 +36,12 @@ def test_clear(reason, values):
     assert overtraining(series(values)) == []
 
 
+def test_a_lucky_evaluation_of_a_run_that_still_improves_is_clear():
+    for seed in range(40):
+        noise = 1 + 0.15 * np.random.default_rng(seed).standard_normal(200)
+        assert overtraining(series(np.linspace(1.5, 0.8, 200) * noise)) == []
+
+
 def test_too_few_evaluations_are_said():
     with pytest.raises(Missing, match="15 are needed"):
         overtraining(series(plateau(5, n=14)))
