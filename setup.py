@@ -141,7 +141,6 @@ setup(
         "rich",
     ],
     extras_require={
-        "remote": ["fsspec"],
         "demo": ["tensorflow", "scikit-learn", "psutil"],
         "test": [
             # wheels alone, for these

@@ -37,15 +37,6 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Story:
-    """Diagnoses joined by one cause."""
-
-    id: str
-    root: str
-    text: Message
-
-
-@dataclass(frozen=True)
 class BestValue:
     """The best point of the validation loss (of the training loss where there is none), and its last value."""
 
@@ -75,6 +66,7 @@ class JobSummary:
     started: float | None
     duration_s: float
     tags: int
+    events: int
     points: int
     captures: tuple[str, ...]
     histogram_runs: tuple[str, ...]
@@ -90,7 +82,6 @@ class Report:
     rules: tuple[str, ...] = ()
     jobs: tuple[JobSummary, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
-    stories: tuple[Story, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @property
@@ -123,7 +114,7 @@ class Report:
             "rules": list(self.rules),
             "jobs": [plain(job) for job in self.jobs],
             "outcomes": [*outcomes],
-            "stories": [plain(story) for story in self.stories],
+            "stories": [],
             "notes": [plain(note) for note in self.notes],
         }
 
@@ -146,6 +137,7 @@ def summarize(job: Job, evidence: Evidence) -> JobSummary:
         started=min(starts, default=None),
         duration_s=max(ends) - min(starts) if series else 0.0,
         tags=len({s.tag for s in series}),
+        events=sum(run.events for run in job.runs.values()),
         points=sum(len(s) for s in series),
         captures=tuple(capture.name for capture in job.captures),
         histogram_runs=tuple(run.name for run in job.runs.values() if "histograms" in run.tags.values()),

@@ -35,7 +35,7 @@ def test_a_healthy_logdir_is_a_line_of_tally(tmp_path):
     result = run("check", tmp_path)
     assert result.exit_code == 0
     assert "1 job, 1 run, 0 captures" in result.output
-    assert "nothing found. Best: ., val_loss 0.611 at step 39." in result.output.replace("\n", " ")
+    assert "nothing found. Best: the run, val_loss 0.611 at step 39." in result.output.replace("\n", " ")
 
 
 def test_json_is_the_report(logs):

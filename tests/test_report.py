@@ -31,11 +31,11 @@ def test_the_json_form_has_the_fields_of_schema_version_1(tmp_path):
     assert (outcome["job"], outcome["status"], outcome["reason"]) == ("run", "found", None)
     (diagnosis,) = outcome["diagnoses"]
     assert (diagnosis["severity"], diagnosis["confidence"], diagnosis["onset_step"]) == ("error", "high", 2)
-    assert diagnosis["summary"].startswith("loss became NaN at step 2")
-    assert diagnosis["template"].startswith("{tag} became {kind} at step {onset}")
+    assert diagnosis["summary"].startswith("Training loss (loss) became NaN at step 2")
+    assert diagnosis["template"].startswith("{loss} became {kind} at step {onset}")
     assert diagnosis["values"]["onset"] == 2
     assert diagnosis["exhibits"][0]["run_tags"] == [["run", "loss"]]
-    assert diagnosis["exhibits"][0]["marks"] == [{"start": 2, "end": 9, "label": "NaN from step 2"}]
+    assert diagnosis["exhibits"][0]["marks"] == [{"start": 2, "end": 9, "label": "Training loss (loss) NaN from step 2"}]
     assert diagnosis["fixes"][0]["id"] == "lower-learning-rate"
     assert next(iter(diagnosis["fixes"][0]["code"])) == "pytorch"  # the job's writer first
     assert diagnosis["links"] == [
@@ -64,7 +64,7 @@ def test_names_come_through_as_they_are(tmp_path, name):
     event_file(tmp_path / name.replace("/", "_"), {f"{name}/loss": [*falling(20), math.nan]})
     report = diagnose(tmp_path).as_json()
     (summary,) = [d["summary"] for o in report["outcomes"] for d in o["diagnoses"] if d["severity"] == "error"]
-    assert summary.startswith(f"{name}/loss became NaN")
+    assert summary.startswith(f"Training loss ({name}/loss) became NaN")
 
 
 def test_the_best_point_is_that_of_the_validation_loss(tmp_path):

@@ -12,7 +12,6 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import PurePosixPath
 
 from tb_advisor.logdir.jobs import EVALUATION_SPLITS, TRAINING_SPLITS, Job
@@ -95,11 +94,6 @@ class Roles:
                 split = ("validation " if a.evaluation else "training ") if row.role in ("loss", "metric") else ""
                 groups[f"{split}{row.role}".replace(" ", "_")].append(a.series)
         return {role: tuple(members) for role, members in groups.items()}
-
-    @cached_property
-    def has_scalars(self) -> bool:
-        """Whether any tag has a role."""
-        return bool(self.assignments)
 
 
 def roles(job: Job) -> Roles:

@@ -109,7 +109,6 @@ class Stage:
     self_ms: float
     waits: bool
     parallelism: float | None = None
-    autotuned: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -468,14 +467,12 @@ def _stage(path: str, calls: int, own_ms: float, stats: dict[str, float | str]) 
     """One stage, named by the last part of its path: ``Iterator::Root::Prefetch::BatchV2`` is ``BatchV2``."""
     name = re.sub(r"\[\d+\]", "", path.rsplit("::", 1)[-1])
     parallelism = stats.get("parallelism")
-    autotune = stats.get("autotune")
     return Stage(
         name=re.sub(r"V\d$", "", name),
         calls=calls,
         self_ms=own_ms,
         waits=_BACKGROUND.match(name) is not None,
         parallelism=parallelism if isinstance(parallelism, float) else None,
-        autotuned=None if autotune is None else str(autotune) in ("true", "1.0"),
     )
 
 

@@ -92,7 +92,6 @@ class EventFile:
     inode: int = 0
     events: int = 0
     undecodable: int = 0
-    session_starts: int = 0
     first_wall_time: float = 0.0
     writer: str = ""
     scalars: dict[str, Column] = field(default_factory=dict)
@@ -360,8 +359,6 @@ def _summary_values(file: EventFile, event: Event) -> Iterator[Summary.Value]:
         yield from event.summary.value
     elif kind == "file_version":
         file.writer = file.writer or event.source_metadata.writer
-    elif kind == "session_log" and event.session_log.status == 1:  # SessionLog.START
-        file.session_starts += 1
 
 
 def number_of(value: Summary.Value) -> float | None:

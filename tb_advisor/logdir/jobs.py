@@ -7,7 +7,8 @@ what lies in the log directory                               job
 ===========================================================  =======================
 ``exp/train`` + ``exp/validation`` (any two split names),    ``exp``
 ``exp`` + ``exp/eval``, ``exp/train`` alone
-``exp/loss_train``, ``exp/loss_val``, one tag ``loss`` each  ``exp`` (`add_scalars`)
+``exp`` + ``exp/loss_train`` with one tag ``loss``           ``exp`` (`add_scalars`)
+``exp`` + ``exp/loss/train`` with one tag ``loss``           ``exp`` (tensorboardX)
 ``exp`` + ``exp/1624683188.28``                              ``exp`` (`add_hparams`)
 anything else                                                the run itself
 ===========================================================  =======================
@@ -298,8 +299,16 @@ def _parent(name: str) -> str:
 
 def _job_of(name: str, runs: Mapping[str, RunFiles]) -> str:
     """The job that the run `name` belongs to (see the table at the top)."""
-    parent = _parent(name)
-    if name == "." or not _is_part_of_parent(name, parent, runs):
+    if name == ".":
+        return name
+    parent = owner = _parent(name)
+    while name in runs:
+        if owner in runs and _is_add_scalars_run(name, owner, runs[name]):
+            return _job_of(owner, runs)
+        if owner == ".":
+            break
+        owner = _parent(owner)
+    if not _is_part_of_parent(name, parent, runs):
         return name
     return _job_of(parent, runs) if parent in runs else parent
 
@@ -311,26 +320,26 @@ def _is_part_of_parent(name: str, parent: str, runs: Mapping[str, RunFiles]) -> 
     if base.lower() in EVALUATION_SPLITS:
         splits = {spelled for split in TRAINING_SPLITS | EVALUATION_SPLITS for spelled in (split, split.title(), split.upper())}
         return parent in runs or any(name.removesuffix(base) + split in runs for split in splits - {base})
-    if _HPARAMS_RUN.fullmatch(base):
-        return parent in runs
-    return "_" in base and name in runs and _is_add_scalars_run(base, runs[name])
+    return bool(_HPARAMS_RUN.fullmatch(base)) and parent in runs
 
 
-def _is_add_scalars_run(base: str, run: RunFiles) -> bool:
+def _is_add_scalars_run(name: str, owner: str, run: RunFiles) -> bool:
     size, _, inode = fingerprint(run.files[0])
-    return _is_add_scalars_file(run.files[0], base, min(size, HEAD_BYTES), inode)
+    below = name if owner == "." else name.removeprefix(owner + "/")
+    return _is_add_scalars_file(run.files[0], below, min(size, HEAD_BYTES), inode)
 
 
 @lru_cache(maxsize=100_000)
-def _is_add_scalars_file(path: Path, base: str, size: int, inode: int) -> bool:
-    """Whether `SummaryWriter.add_scalars(tag, {key: …})` made this run.
+def _is_add_scalars_file(path: Path, below: str, size: int, inode: int) -> bool:
+    """Whether `add_scalars(tag, {key: …})` of a writer made this run, `below` its directory.
 
-    Its directory is ``<tag>_<key>`` with ``/`` as ``_``, and it has no other tag. Remembered for each file: what stands at its
-    start does not change once that much is written.
+    PyTorch's makes ``<tag>_<key>`` with ``/`` as ``_``, tensorboardX's ``<tag>/<key>``; both write that one tag there. Remembered for each
+    file: what stands at its start does not change once that much is written.
     """
     first = None
     for tag in scalar_tags_at_start(path):
-        if (first is not None and tag != first) or not base.startswith(tag.replace("/", "_") + "_"):
+        by_torch = "/" not in below and below.startswith(tag.replace("/", "_") + "_")
+        if (first is not None and tag != first) or not (by_torch or below.rpartition("/")[0] == tag):
             return False
         first = tag
     return first is not None

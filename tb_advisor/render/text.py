@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from tb_advisor.diagnosis import Diagnosis, Outcome, Severity, Status
+from tb_advisor.diagnosis import Confidence, Diagnosis, Outcome, Severity, Status
 from tb_advisor.fixes import fix
 from tb_advisor.message import number
 from tb_advisor.report import JobSummary, Report
@@ -45,7 +45,7 @@ def render_text(report: Report, *, color: bool = False, width: int = 100, everyt
     for outcome in report.outcomes:
         if outcome.status is Status.ERROR:
             console.print(Text(f"failed: {outcome.rule} on {outcome.job}: {outcome.reason}", style="red"))
-    console.print(_tally(report, len(found)))
+    console.print(_tally(report, len(found), everything=everything))
     stream = console.file
     assert isinstance(stream, io.StringIO)
     return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
@@ -55,8 +55,8 @@ def _about(job: JobSummary | None) -> Text:
     if job is None:
         return Text("")
     parts = [job.writer] if job.writer else []
-    if job.last_step is not None:
-        parts.append(f"{job.last_step:,} steps")
+    if job.first_step is not None:
+        parts.append(f"steps {job.first_step:,} to {job.last_step:,}")
     parts.extend(f"capture {capture}" for capture in job.captures)
     return Text(", ".join(parts), style="dim")
 
@@ -65,7 +65,7 @@ def _print_diagnosis(console: Console, outcome: Outcome, diagnosis: Diagnosis) -
     glyph, style = _GLYPH[diagnosis.severity]
     head = Text(f"{glyph} ", style=style)
     head.append(diagnosis.summary, style="none")
-    head.append(f"  {outcome.rule}", style="dim")
+    head.append(f"  {outcome.rule}{_reservation(diagnosis)}", style="dim")
     console.print(Padding(head, (0, 0, 0, 2)))
     lines = [("cost", str(diagnosis.impact.text))] if diagnosis.impact else []
     fixes = diagnosis.fixes or next((rule.fixes for rule in all_rules() if rule.id == outcome.rule), ())
@@ -77,20 +77,30 @@ def _print_diagnosis(console: Console, outcome: Outcome, diagnosis: Diagnosis) -
         console.print(Padding(line, (0, 0, 0, 4)))
 
 
-def _tally(report: Report, jobs_with_findings: int) -> Text:
+def _reservation(diagnosis: Diagnosis) -> str:
+    """Why default views do not show a diagnosis, where its severity does not say it."""
+    if diagnosis.folded_under is not None:
+        return f", explained by {diagnosis.folded_under}"
+    return ", low confidence" if diagnosis.confidence is Confidence.LOW else ""
+
+
+def _tally(report: Report, jobs_with_findings: int, *, everything: bool) -> Text:
     outcomes = Counter(outcome.status for outcome in report.outcomes)
     shown = Counter(d.severity for _, d in report.diagnoses if d.shown)
-    hidden = sum(not d.shown for _, d in report.diagnoses)
+    hidden = 0 if everything else sum(not d.shown for _, d in report.diagnoses)
+    checked = outcomes[Status.CLEAR] + outcomes[Status.FOUND]
     runs = sum(len(job.runs) for job in report.jobs)
     captures = sum(len(job.captures) for job in report.jobs)
     text = Text(f"{_count(len(report.jobs), 'job')}, {_count(runs, 'run')}, {_count(captures, 'capture')} in {report.logdir}: ")
     if shown:
         kinds = [_count(shown[severity], severity.value) for severity in reversed(Severity) if shown[severity]]
         text.append(f"{', '.join(kinds)} in {_count(jobs_with_findings, 'job')}. ")
-    else:
+    elif checked:
         text.append("nothing found. ", style="green")
         text.append(_best(report))
-    text.append(f"{outcomes[Status.CLEAR]} checks clear, {outcomes[Status.NOT_APPLICABLE]} not applicable")
+    else:
+        text.append("nothing could be checked. ", style="yellow")
+    text.append(f"{_count(outcomes[Status.CLEAR], 'check')} clear, {outcomes[Status.NOT_APPLICABLE]:,} not applicable")
     if outcomes[Status.ERROR]:
         text.append(f", {outcomes[Status.ERROR]} failed", style="red")
     text.append(f", {hidden} more not shown (--all)." if hidden else ".")
@@ -106,7 +116,7 @@ def _best(report: Report) -> str:
     tag = tags.most_common(1)[0][0]
     comparable = [(job.best.value, job.name, job.best) for job in report.jobs if job.best and job.best.tag == tag]
     value, name, best = min(comparable, key=lambda entry: entry[:2])
-    return f"Best: {name}, {tag} {number(value)} at step {best.step:,}. "
+    return f"Best: {name if name != '.' else 'the run'}, {tag} {number(value)} at step {best.step:,}. "
 
 
 def _count(count: int, noun: str) -> str:

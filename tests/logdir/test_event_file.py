@@ -65,7 +65,6 @@ def test_other_kinds_are_named_and_their_points_left_alone(tmp_path):
     ]
     read = read_event_file(write_events(tmp_path, events))
     assert read.tags == {"weights": "histograms", "": "graphs", "note": "text"}
-    assert read.session_starts == 1
     assert read.scalars == {}
 
 

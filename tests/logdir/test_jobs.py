@@ -23,7 +23,9 @@ def layout(tmp_path, runs):
         ([("exp", "loss"), ("exp/eval", "loss")], {"exp": ["exp", "exp/eval"]}),
         ([("exp/train", "epoch_loss")], {"exp": ["exp/train"]}),
         ([("exp/eval", "loss")], {"exp/eval": ["exp/eval"]}),
-        ([("exp/loss_train", "loss"), ("exp/loss_val", "loss")], {"exp": ["exp/loss_train", "exp/loss_val"]}),
+        ([("exp", "lr"), ("exp/loss_train", "loss"), ("exp/loss_val", "loss")], {"exp": ["exp", "exp/loss_train", "exp/loss_val"]}),
+        ([("exp", "lr"), ("exp/loss/train", "loss"), ("exp/loss/val", "loss")], {"exp": ["exp", "exp/loss/train", "exp/loss/val"]}),
+        ([(".", "lr"), ("a/b_train", "a/b"), ("a_b_train", "a/b")], {".": [".", "a_b_train"], "a/b_train": ["a/b_train"]}),
         (
             [("exp", "lr"), ("exp/Loss_run_train", "Loss/run"), ("exp/Loss_run_val", "Loss/run")],
             {"exp": ["exp", "exp/Loss_run_train", "exp/Loss_run_val"]},
