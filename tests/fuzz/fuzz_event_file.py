@@ -63,7 +63,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         logdir, seeds = Path(scratch, "logdir"), Path(scratch, "seeds")
         logdir.mkdir()
-        arguments = list(sys.argv)
+        # What atheris instruments keeps some 10 KB for each input tried, so that the usual limit of 2 GB ends a long run.
+        arguments = [sys.argv[0], "-rss_limit_mb=0", *sys.argv[1:]]
         if all(argument.startswith("-") for argument in arguments[1:]):
             write_seeds(seeds)
             arguments.append(str(seeds))
