@@ -47,9 +47,9 @@ _DOUBLE, _HALF, _BFLOAT16 = 2, 19, 14
 _OTHER_VALUES = {"histo": "histograms", "image": "images", "audio": "audio"}
 
 # Small enough to stay in the cache of a core, large enough that the calls on a whole buffer cost little.
-BUFFER_BYTES = 1 << 20
+BUFFER_BYTES = 2 << 20
 # Files of fewer records in so many bytes, which hold blobs, are read through a buffer that grows up to this; so is a record that is larger.
-FEW_RECORDS, LARGEST_BUFFER = 2000, 16 << 20
+FEW_RECORDS, LARGEST_BUFFER = 4000, 16 << 20
 HEAD_BYTES = 1 << 12
 # Records that go through protobuf before the others are tried against what was learned from them.
 _SAMPLE = 64
