@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tb_advisor.check import Cache, Checked, check_family, check_jobs
-from tb_advisor.logdir.jobs import LogdirError, find_families, find_jobs
+from tb_advisor.logdir.jobs import JobFiles, LogdirError, find_families, find_jobs
 from tb_advisor.message import Message
+from tb_advisor.pool import batches_of, check_in_processes, workers_for
 from tb_advisor.report import Note, Report
 from tb_advisor.rule import Rule
 from tb_advisor.rules import all_rules
@@ -36,12 +37,14 @@ def diagnose(
     rules: Sequence[Rule] | None = None,
     cache: Cache | None = None,
     watch: Watcher | None = None,
+    workers: int | None = None,
 ) -> Report:
     """Read every run and capture below `logdir` and check them all.
 
     `rules` replaces the default rules. `cache` is kept between calls, so that only jobs whose files changed are read and
     checked again. `watch` is called before the first and after each job with the progress, and a function that gives the
-    report so far. Never raises because of what lies in the log directory; one that does not exist gives a report with a
+    report so far. `workers` processes do the work: as many as the log directory is worth where it is None, this one alone
+    where it is 1. Never raises because of what lies in the log directory; one that does not exist gives a report with a
     note.
     """
     rules = all_rules() if rules is None else tuple(rules)
@@ -58,7 +61,7 @@ def diagnose(
         watch(progress, lambda: report)
     cache.forget_all_but(found, rules)
     outdated = cache.outdated(found)
-    fresh = check_jobs([files for files in found if files.name in outdated], rules, cache.runs)
+    fresh = _check([files for files in found if files.name in outdated], rules, cache, workers)
     for files in found:
         if files.name in outdated:
             cache.keep(next(fresh), outdated[files.name])
@@ -75,6 +78,20 @@ def diagnose(
     over_families = [check_family(rule, family) for rule in rules if rule.of_family for family in families]
     report = _with(report, done)
     return replace(report, outcomes=(*report.outcomes, *over_families))
+
+
+def _check(found: Sequence[JobFiles], rules: tuple[Rule, ...], cache: Cache, workers: int | None) -> Iterator[Checked]:
+    """Check jobs in their order, in processes where that pays. Jobs that have only grown are read on in this process,
+    which knows where it stopped.
+    """
+    is_new = not any(files.name in cache.jobs for files in found)
+    count = workers_for(found, rules, workers) if is_new else 1
+    if count == 1:
+        yield from check_jobs(found, rules, cache.runs)
+        return
+    batches = batches_of(found, count)
+    for batch, checked in zip(batches, check_in_processes(batches, rules, count), strict=True):
+        yield from checked if checked is not None else check_jobs(batch, rules, cache.runs)
 
 
 def _with(report: Report, done: Sequence[Checked]) -> Report:

@@ -74,6 +74,13 @@ def check_jobs(found: Sequence[JobFiles], rules: Sequence[Rule], runs: RunCache)
         yield Checked(job, summary, tuple(outcomes), math.inf if summary.finished else quiet_until(job))
 
 
+def lean(checked: Checked) -> Checked:
+    """The same without what was derived from its curves on the way: what is left is what was read."""
+    job = checked.job
+    runs = {name: replace(run, scalars={tag: series[:] for tag, series in run.scalars.items()}) for name, run in job.runs.items()}
+    return replace(checked, job=replace(job, runs=runs))
+
+
 def check(rule: Rule, job: str, evidence: Evidence) -> Outcome:
     """One rule on one job. A rule that fails ends as an outcome of its own; nothing else is affected."""
     return _outcome(rule, Outcome(rule.id, job, Status.CLEAR), lambda: [evidence[name] for name in rule.evidence])

@@ -1,0 +1,144 @@
+"""Checks jobs in processes of its own, where a log directory is large enough to gain from it.
+
+The processes are started as ``python -c`` with nothing of this program in them but its `sys.path`, and talk through
+their standard input and output. `ProcessPoolExecutor` would import the program's main module again in each of them:
+TensorBoard with all its plugins, or the user's training script, which need not have a main guard.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+
+from tb_advisor.check import Checked, check_jobs, lean
+from tb_advisor.logdir.jobs import JobFiles, RunCache
+from tb_advisor.rule import Rule
+from tb_advisor.rules import all_rules
+
+_BATCH_BYTES = 1 << 20
+# Below this, starting the processes (0.3 s) takes longer than what they save.
+_WORTHWHILE_BYTES = 64 << 20
+# The processes send what they read to this one, which more of them could not keep busy; and the machine may be training.
+_MOST_WORKERS = 8
+
+Batch = list[JobFiles]
+_Task = tuple[Batch, "Future[list[Checked] | None]"]
+
+
+def batches_of(found: Sequence[JobFiles], count: int) -> list[Batch]:
+    """Jobs in their order, small ones together, but several batches for each of `count` processes."""
+    batches: list[Batch] = []
+    least = min(_BATCH_BYTES, sum(files.bytes for files in found) // (4 * count))
+    room = 0
+    for files in found:
+        if room <= 0:
+            batches.append([])
+            room = least
+        batches[-1].append(files)
+        room -= files.bytes
+    return batches
+
+
+def workers_for(found: Sequence[JobFiles], rules: Sequence[Rule], workers: int | None) -> int:
+    """How many processes should check these jobs; 1 means this one alone.
+
+    `workers` forces a number. Processes know the rules of tb_advisor only, so that other rules are asked in this one.
+    """
+    interpreter = os.path.basename(sys.executable or "").lower().startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
+    if not interpreter or any(rule not in all_rules() for rule in rules):
+        return 1
+    if workers is None:
+        worthwhile = sum(files.bytes for files in found) >= _WORTHWHILE_BYTES
+        workers = min(_cpus(), _MOST_WORKERS) if worthwhile else 1
+    return max(1, min(workers, len(found)))
+
+
+def check_in_processes(batches: Sequence[Batch], rules: Sequence[Rule], count: int) -> Iterator[list[Checked] | None]:
+    """Check batches of jobs in `count` processes: the results in the order of the batches, None for a batch whose
+    process died.
+
+    Each process has a thread that gives it the next batch and waits for the answer. The threads are daemons, so that they
+    do not keep a program that ends from ending, as those of a `ThreadPoolExecutor` would.
+    """
+    results: list[Future[list[Checked] | None]] = [Future() for _ in batches]
+    tasks: SimpleQueue[_Task] = SimpleQueue()
+    for task in zip(batches, results, strict=True):
+        tasks.put(task)
+    processes = [process for process in (_start() for _ in range(count)) if process]
+    rule_ids = [rule.id for rule in rules]
+    threads = [threading.Thread(target=_hand_out, args=(tasks, rule_ids, process), daemon=True) for process in processes]
+    try:
+        for thread in threads:
+            thread.start()
+        for result in results:
+            while not result.done() and any(thread.is_alive() for thread in threads):
+                wait([result], timeout=1)
+            yield result.result() if result.done() else None
+    finally:
+        for process in processes:
+            process.kill()
+        for thread in threads:
+            thread.join()
+
+
+def _start() -> subprocess.Popen[bytes] | None:
+    program = f"import sys; sys.path[:] = {sys.path!r}; from tb_advisor.pool import work; work()"
+    try:
+        return subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    except OSError as error:
+        logging.getLogger("tb_advisor").warning("The Advisor reads with fewer processes: %s", error)
+        return None
+
+
+def _hand_out(tasks: SimpleQueue[_Task], rule_ids: list[str], process: subprocess.Popen[bytes]) -> None:
+    """Give `process` one task after the other, until there are no more or it dies."""
+    assert process.stdin and process.stdout
+    with suppress(OSError), process:  # closing a broken pipe fails
+        while True:
+            try:
+                batch, result = tasks.get_nowait()
+            except Empty:
+                return
+            try:
+                pickle.dump((batch, rule_ids), process.stdin)
+                process.stdin.flush()
+                checked = pickle.load(process.stdout)
+            except (OSError, EOFError, pickle.PickleError) as error:
+                logging.getLogger("tb_advisor").warning("A process of the Advisor died (%r), the others go on", error)
+                result.set_result(None)
+                return
+            result.set_result(checked)
+
+
+def work() -> None:
+    """What a process does: answers each batch of jobs on its standard input with what the rules say of them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of the terminal; the first one ends the others
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything prints must not end up between the answers
+    known = {rule.id: rule for rule in all_rules()}
+    runs = RunCache()
+    while True:
+        try:
+            batch, rule_ids = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        checked = [lean(job) for job in check_jobs(batch, [known[rule_id] for rule_id in rule_ids], runs)]
+        runs.forget_all_but(())
+        try:
+            pickle.dump(checked, answers, pickle.HIGHEST_PROTOCOL)
+            answers.flush()
+        except BrokenPipeError:  # who asked is gone
+            os._exit(1)
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
