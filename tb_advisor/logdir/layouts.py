@@ -68,6 +68,7 @@ class _Known:
         self.columns_by_pattern: dict[bytes, int] = {}
         self._factors = np.random.default_rng(0).integers(0, 2**63, len(self.mask), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
         self._sorted = 0
+        self.last_matched = 0
 
     def find(self, constant: NDArray[np.uint64]) -> NDArray[np.int64]:
         """For each row of constant bytes, the only layout that it can be; whether it is has yet to be compared."""
@@ -143,13 +144,16 @@ class Layouts:
         for length, shapes in self._by_length.items():
             first, last = np.searchsorted(ordered, [length, length + 1])
             records = order[first:last]
-            for shape, known in shapes.items():
-                if len(records):
-                    found = _match(content, starts, records, shape, known)
-                    if found is not None:
-                        matched[found.records] = True
-                        points.append(found)
-                        records = records[~matched[records]]
+            # What matched last comes first: as steps grow, records of one length change their shape for good.
+            for shape, known in sorted(shapes.items(), key=lambda item: -item[1].last_matched) if len(records) else ():
+                if not len(records):
+                    break
+                found = _match(content, starts, records, shape, known)
+                known.last_matched = 0 if found is None else len(found.records)
+                if found is not None:
+                    matched[found.records] = True
+                    points.append(found)
+                    records = records[~matched[records]]
         return points, matched
 
 
