@@ -51,6 +51,8 @@ BUFFER_BYTES = 2 << 20
 # Files of fewer records in so many bytes, which hold blobs, are read through a buffer that grows up to this; so is a record that is larger.
 FEW_RECORDS, LARGEST_BUFFER = 4000, 16 << 20
 HEAD_BYTES = 1 << 12
+# What tells a file that was written anew from one that has grown: its first event holds the time at which it was made.
+HEAD_SAMPLE = 32
 # Records that go through protobuf before the others are tried against what was learned from them.
 _SAMPLE = 64
 
@@ -90,6 +92,7 @@ class EventFile:
     position: int = 0
     size: int = 0
     inode: int = 0
+    head: bytes = b""
     events: int = 0
     undecodable: int = 0
     first_wall_time: float = 0.0
@@ -170,6 +173,7 @@ class Reader:
     def _fill(self, file: EventFile, stream: io.FileIO, parts: list[_Part], filled: int) -> int:
         """Read the new bytes of `file` into the buffer behind `filled`, decoding it whenever it is full."""
         file.size, _, file.inode = fingerprint(file.path)
+        file.head = file.head or stream.read(HEAD_SAMPLE)
         stream.seek(file.position)
         start = filled
         while True:

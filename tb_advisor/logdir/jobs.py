@@ -165,10 +165,19 @@ class RunCache:
         """Whether there is something to read in the file; sets up its `EventFile` where it is new or another one."""
         size, _, inode = fingerprint(path)
         known = self._files.get(path)
-        if known is None or inode != known.inode or size < known.size:
+        grown = known is None or size != known.size
+        if known is None or inode != known.inode or size < known.size or (grown and not _starts_with(path, known.head)):
             self._files[path] = EventFile(path)
             return True
-        return size > known.size
+        return grown
+
+
+def _starts_with(path: Path, head: bytes) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(head)) == head
+    except OSError:
+        return False
 
 
 def load(logdir: str | os.PathLike[str]) -> LogDir:

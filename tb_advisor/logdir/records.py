@@ -6,12 +6,14 @@ CRC-32C, rotated and offset ("masked"): tensorflow/core/lib/io/record_writer.cc 
 Both steps work on a whole buffer at once, which costs about a tenth of a loop over records:
 
 - *Framing.* Every position whose eight bytes could be a short length, and whose next four bytes are the checksum of
-that length, is a candidate. Where each candidate ends at the next one, they are the records. Where the chain breaks (a
-blob, a header inside a payload, damage) one header is read by hand, and the chain goes on after it. - *Checksums.* CRC
-is linear: a register that is zero stays zero over zero bytes. In a copy of the buffer the headers are zeroed, the first
-four bytes of each payload inverted (which starts its CRC from a zero register) and the stored checksum replaced by the
-register's value after the payload (which brings it back to zero). One native call over the copy then ends with zero
-exactly when every payload is intact; otherwise each is checked alone.
+  that length, is a candidate. Where each candidate ends at the next one, they are the records. If their lengths go
+  round in a cycle, as a training loop's do, the next headers are looked for where the cycle puts them, as long as they
+  are there. Where the chain breaks (a blob, a header inside a payload, damage) one header is read by hand, and the
+  chain goes on after it.
+- *Checksums.* CRC is linear: a register that is zero stays zero over zero bytes. In a copy of the buffer the headers
+  are zeroed, the first four bytes of each payload inverted (which starts its CRC from a zero register) and the stored
+  checksum replaced by the register's value after the payload (which brings it back to zero). One native call over the
+  copy then ends with zero exactly when every payload is intact; otherwise each is checked alone.
 """
 
 from __future__ import annotations
@@ -85,6 +87,10 @@ class Buffer:
                 pieces.append((starts, lengths))
                 position = int(starts[-1] + lengths[-1]) + FOOTER
                 window = min(4 * window, LARGEST_WINDOW)
+                starts, lengths = self._repeated(position, stop, lengths) if stop - position > window else (starts[:0], lengths[:0])
+                if len(starts):
+                    pieces.append((starts, lengths))
+                    position = int(starts[-1] + lengths[-1]) + FOOTER
                 continue
             window = SMALLEST_WINDOW
             length = self._length_at(position)
@@ -134,6 +140,18 @@ class Buffer:
         count = int(np.searchsorted(ends[:count], stop, side="right"))
         return heads[:count] + HEADER, lengths[:count]
 
+    def _repeated(self, start: int, stop: int, before: Indices) -> tuple[Indices, Indices]:
+        """As `_chain`, by the guess that the lengths go on in the cycle in which those `before` ended."""
+        period = _period(before)
+        sizes = before[len(before) - period :] + (HEADER + FOOTER)
+        rounds = (stop - start) // int(sizes.sum()) if period else 0
+        lengths = np.tile(before[len(before) - period :], rounds)
+        ends = start + np.cumsum(np.tile(sizes, rounds))
+        heads = ends - lengths - (HEADER + FOOTER)
+        right = (view(self.content, "<u8")[heads] == lengths) & (view(self.content, "<u4")[heads + 8] == _HEADER_CRCS[lengths])
+        count = len(heads) if right.all() else int(right.argmin())
+        return heads[:count] + HEADER, lengths[:count]
+
     def _length_at(self, position: int) -> int | None:
         head = self.content[position : position + HEADER].tobytes()
         length, crc = struct.unpack("<QI", head)
@@ -142,8 +160,8 @@ class Buffer:
     def _next_header(self, start: int, stop: int) -> int:
         """The first valid header at or after `start`; where there is none, the first position too late for one.
 
-        Eight bytes of payload and their checksum look like a header, so that one that is searched for must say less than
-        a terabyte.
+        Eight bytes of payload and their checksum look like a header, so that one that is searched for must say less
+        than a terabyte.
         """
         end = max(start, stop - HEADER + 1)
         for offset in np.flatnonzero(view(self.content, "<u8")[start:end] < 1 << 40).tolist():
@@ -164,8 +182,8 @@ class Buffer:
         for gap in np.flatnonzero(begin[1:] != end[:-1] + HEADER + FOOTER).tolist():
             registers[end[gap] + FOOTER : begin[gap + 1]] = 0
         words = view(registers, "<u4")
-        for offset in (4, 8, 12):  # the header before each payload but the first
-            words[begin[1:] - offset] = 0
+        view(registers, "<u8")[begin[1:] - HEADER] = 0  # the header before each payload but the first
+        words[begin[1:] - 4] = 0
         words[begin] ^= np.uint32(0xFFFFFFFF)
         stored = words[end] - np.uint32(0xA282EAD8)
         words[end] = ~((stored >> np.uint32(17)) | (stored << np.uint32(15)))
@@ -177,6 +195,15 @@ def view(content: Bytes, dtype: str) -> NDArray[Any]:
     count = max(0, len(content) - np.dtype(dtype).itemsize + 1)
     values: NDArray[Any] = np.ndarray((count,), dtype, content, 0, (1,))
     return values
+
+
+def _period(lengths: Indices) -> int:
+    """The shortest cycle that `lengths` repeat from the first to the last, at least twice; 0 where they do not."""
+    likely = len(lengths) - 1 - np.flatnonzero(lengths[:-1] == lengths[-1])[::-1]
+    for period in likely[:64].tolist():
+        if 2 * period <= len(lengths) and np.array_equal(lengths[period:], lengths[:-period]):
+            return int(period)
+    return 0
 
 
 def _header_crcs() -> NDArray[np.uint32]:

@@ -121,6 +121,16 @@ def test_a_file_that_was_cut_or_replaced_is_read_from_its_start(tmp_path):
     assert run.scalars["loss"].values.tolist() == [9.0]
 
 
+def test_a_file_that_was_written_anew_and_is_longer_is_read_from_its_start(tmp_path):
+    path = event_file(tmp_path, {"loss": [3.0, 2.0, 1.0]})
+    cache = RunCache()
+    cache.read([find_jobs(tmp_path)[0].runs[0]])
+    other = event_file(tmp_path / "elsewhere", {"acc": [0.5] * 9}).read_bytes()
+    path.write_bytes(event_file(tmp_path / "first", {"first": [0.0]}).read_bytes()[:16] + other)  # another start, the same inode
+    (run,) = cache.read([find_jobs(tmp_path)[0].runs[0]])
+    assert list(run.scalars) == ["acc"]
+
+
 def test_several_growing_files_of_one_run(tmp_path):
     first = event_file(tmp_path, {"loss": [3.0]}, name="1700000000.host.1.0")
     second = event_file(tmp_path, {"acc": [0.1]}, name="1700000001.host.2.0")
