@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tb_advisor.budget import default_budget, share_to_keep
 from tb_advisor.check import Cache, Checked, check_family, check_jobs
 from tb_advisor.logdir.jobs import JobFiles, LogdirError, find_families, find_jobs
 from tb_advisor.message import Message
-from tb_advisor.pool import batches_of, check_in_processes, workers_for
+from tb_advisor.pool import batches_of, can_check, check_in_processes, workers_for
 from tb_advisor.report import Note, Report
 from tb_advisor.rule import Rule
 from tb_advisor.rules import all_rules
@@ -38,14 +40,17 @@ def diagnose(
     cache: Cache | None = None,
     watch: Watcher | None = None,
     workers: int | None = None,
+    memory_bytes: int | None = None,
 ) -> Report:
     """Read every run and capture below `logdir` and check them all.
 
     `rules` replaces the default rules. `cache` is kept between calls, so that only jobs whose files changed are read and
     checked again. `watch` is called before the first and after each job with the progress, and a function that gives the
     report so far. `workers` processes do the work: as many as the log directory is worth where it is None, this one alone
-    where it is 1. Never raises because of what lies in the log directory; one that does not exist gives a report with a
-    note.
+    where it is 1. Where the points may take more than `memory_bytes` (None: a quarter of the machine's), jobs are checked
+    one by one and only what charts need is kept of them.
+
+    Never raises because of what lies in the log directory; one that does not exist gives a report with a note.
     """
     rules = all_rules() if rules is None else tuple(rules)
     cache = Cache() if cache is None else cache
@@ -55,43 +60,49 @@ def diagnose(
     except (LogdirError, OSError) as error:
         cache.forget_all_but([], rules)
         return replace(report, notes=(Note("", "", Message("{error}", error=str(error))),))
-    progress = Progress(0, len(found), 0, sum(len(f.runs) for f in found), 0, sum(f.bytes for f in found))
     done: list[Checked] = []
+    progress = Progress(0, len(found), 0, sum(len(f.runs) for f in found), 0, sum(f.bytes for f in found))
     if watch:
         watch(progress, lambda: report)
-    cache.forget_all_but(found, rules)
+    budget = default_budget() if memory_bytes is None else memory_bytes
+    share = share_to_keep(found, budget)
+    cache.forget_all_but(found, rules, share)
     outdated = cache.outdated(found)
-    fresh = _check([files for files in found if files.name in outdated], rules, cache, workers)
-    for files in found:
-        if files.name in outdated:
-            cache.keep(next(fresh), outdated[files.name])
-        done.append(cache.jobs[files.name])
-        progress = replace(
-            progress,
-            jobs=progress.jobs + 1,
-            runs=progress.runs + len(files.runs),
-            bytes=progress.bytes + files.bytes,
-        )
-        if watch:
-            watch(progress, lambda: _with(report, done))
+    with closing(_check([files for files in found if files.name in outdated], rules, cache, budget, share, workers)) as fresh:
+        for files in found:
+            if files.name in outdated:
+                cache.keep(next(fresh), outdated[files.name])
+            done.append(cache.jobs[files.name])
+            progress = replace(
+                progress,
+                jobs=progress.jobs + 1,
+                runs=progress.runs + len(files.runs),
+                bytes=progress.bytes + files.bytes,
+            )
+            if watch:
+                watch(progress, lambda: _with(report, done))
     families = find_families(checked.job for checked in done)
-    over_families = [check_family(rule, family) for rule in rules if rule.of_family for family in families]
-    report = _with(report, done)
-    return replace(report, outcomes=(*report.outcomes, *over_families))
+    over_families = [check_family(rule, family, cache.jobs) for rule in rules if rule.of_family for family in families]
+    over_jobs = _with(report, done)
+    return replace(over_jobs, outcomes=(*over_jobs.outcomes, *over_families))
 
 
-def _check(found: Sequence[JobFiles], rules: tuple[Rule, ...], cache: Cache, workers: int | None) -> Iterator[Checked]:
-    """Check jobs in their order, in processes where that pays. Jobs that have only grown are read on in this process,
-    which knows where it stopped.
+def _check(
+    found: Sequence[JobFiles], rules: tuple[Rule, ...], cache: Cache, budget: int, share: float | None, workers: int | None
+) -> Generator[Checked, None, None]:
+    """Check jobs in their order, in processes where that pays and they know the rules. Where points are kept, this process
+    goes on in the files that have grown.
     """
-    is_new = not any(files.name in cache.jobs for files in found)
-    count = workers_for(found, rules, workers) if is_new else 1
-    if count == 1:
-        yield from check_jobs(found, rules, cache.runs)
+    if not can_check(rules) or (share is None and any(files.name in cache.jobs for files in found)):
+        workers = 1
+    elif workers is None:
+        workers = workers_for(found, None if share is None else budget)
+    if workers == 1:
+        yield from check_jobs(found, rules, cache.runs, share)
         return
-    batches = batches_of(found, count)
-    for batch, checked in zip(batches, check_in_processes(batches, rules, count), strict=True):
-        yield from checked if checked is not None else check_jobs(batch, rules, cache.runs)
+    batches = batches_of(found, workers)
+    for batch, checked in zip(batches, check_in_processes(batches, rules, share, workers), strict=True):
+        yield from checked if checked is not None else check_jobs(batch, rules, cache.runs, share)
 
 
 def _with(report: Report, done: Sequence[Checked]) -> Report:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tb_advisor.diagnosis import Outcome, Status
+from tb_advisor.budget import event_bytes
+from tb_advisor.chart import bucket_indices
+from tb_advisor.diagnosis import Outcome, SeriesExhibit, Status
 from tb_advisor.evidence import Evidence
 from tb_advisor.evidence.run_state import quiet_until
 from tb_advisor.logdir.event_file import fingerprint
@@ -17,20 +20,49 @@ from tb_advisor.logdir.jobs import Family, Job, JobFiles, RunCache, read_jobs
 from tb_advisor.message import Message, Missing
 from tb_advisor.report import JobSummary, summarize
 from tb_advisor.rule import Rule
+from tb_advisor.series import Series, Steps
 
 Fingerprints = list[tuple[int, int, int]]
+
+# Of a series whose points are too many for memory. A point takes a step, a wall time, a value and a weight.
+_MOST_POINTS, _LEAST_POINTS = 5000, 800
+_THINNED_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A series for charts. Where it was thinned, `weights` says of how many points each of its points is left; it has the
+    shape of the series.
+    """
+
+    series: Series
+    weights: Steps | None = None
+
+    def points_within(self, span: tuple[int, int] | None) -> int:
+        """How many points the log has within a range of steps, both ends included."""
+        weights = np.ones(len(self.series), np.int64) if self.weights is None else self.weights
+        if span is not None:
+            weights = weights[(self.series.steps >= span[0]) & (self.series.steps <= span[1])]
+        return int(weights.sum())
 
 
 @dataclass(frozen=True)
 class Checked:
     """A job and what the rules said of it. That holds until its files change, or until `good_until` (seconds since the
-    epoch): from then on a job that seemed to be running counts as finished.
+    epoch): from then on a job that seemed to be running counts as finished. `weights` are those of the curves by run and
+    tag, where only what charts need was kept.
     """
 
     job: Job
     summary: JobSummary
     outcomes: tuple[Outcome, ...]
     good_until: float
+    weights: Mapping[tuple[str, str], Steps] = field(default_factory=dict)
+
+    @property
+    def curves(self) -> tuple[Curve, ...]:
+        """Every scalar series of the job."""
+        return tuple(Curve(series, self.weights.get((series.run, series.tag))) for series in self.job.scalars)
 
 
 class Cache:
@@ -42,12 +74,17 @@ class Cache:
         self._fingerprints: dict[str, Fingerprints] = {}
         self._rules: tuple[Rule, ...] = ()
 
-    def forget_all_but(self, found: Sequence[JobFiles], rules: tuple[Rule, ...]) -> None:
-        """Drop the jobs that no longer exist, and what other rules said."""
-        self.runs.forget_all_but(run for files in found for run in files.runs)
+    def forget_all_but(self, found: Sequence[JobFiles], rules: tuple[Rule, ...], share: float | None = None) -> None:
+        """Drop the jobs that no longer exist, what other rules said, and with a `share` all points that charts do not
+        need.
+        """
+        self.runs.forget_all_but(run for files in found for run in files.runs if share is None)
         names = {files.name for files in found} if rules == self._rules else set()
         self.jobs = {name: checked for name, checked in self.jobs.items() if name in names}
         self._rules = rules
+        for files in found:
+            if share is not None and files.name in self.jobs and not self.jobs[files.name].weights:
+                self.jobs[files.name] = thinned(self.jobs[files.name], share * event_bytes(files))
 
     def outdated(self, found: Sequence[JobFiles]) -> Mapping[str, Fingerprints]:
         """The jobs that are new or changed or count as finished by now, with the fingerprints of their files."""
@@ -65,8 +102,17 @@ class Cache:
         self._fingerprints[checked.job.name] = fingerprints
 
 
-def check_jobs(found: Sequence[JobFiles], rules: Sequence[Rule], runs: RunCache) -> Iterator[Checked]:
-    """Read jobs through `runs` and check them, in their order."""
+def check_jobs(found: Sequence[JobFiles], rules: Sequence[Rule], runs: RunCache, share: float | None = None) -> Iterator[Checked]:
+    """Read jobs through `runs` and check them, in their order.
+
+    With a `share` (of `budget.share_to_keep`) one job at a time is in memory, and then what charts need of it.
+    """
+    if share is not None:
+        for files in found:
+            (checked,) = check_jobs([files], rules, runs)
+            runs.forget_all_but(())
+            yield thinned(checked, share * event_bytes(files))
+        return
     for job in read_jobs(found, runs):
         evidence = Evidence(job)
         summary = summarize(job, evidence)
@@ -81,15 +127,43 @@ def lean(checked: Checked) -> Checked:
     return replace(checked, job=replace(job, runs=runs))
 
 
+def thinned(checked: Checked, room: float) -> Checked:
+    """What charts need: of each series as many points as fit in `room` bytes together, within limits, and all that the
+    diagnoses mark.
+    """
+    marks: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for outcome in checked.outcomes:
+        for exhibit in (e for diagnosis in outcome.diagnoses for e in diagnosis.exhibits if isinstance(e, SeriesExhibit)):
+            for run_tag in exhibit.run_tags:
+                marks[run_tag] += [(mark.start, mark.end) for mark in exhibit.marks]
+    most = int(room / _THINNED_BYTES / max(1, len(checked.job.scalars)))
+    runs, weights = {}, {}
+    for name, run in checked.job.runs.items():
+        scalars = {}
+        for tag, series in run.scalars.items():
+            kept = bucket_indices(series, min(_MOST_POINTS, max(_LEAST_POINTS, most)), marks[name, tag])
+            scalars[tag] = series[kept]
+            weights[name, tag] = np.diff(kept, append=len(series))
+        runs[name] = replace(run, scalars=scalars, histograms={}, stored={})
+    return replace(checked, job=replace(checked.job, runs=runs), weights=weights)
+
+
 def check(rule: Rule, job: str, evidence: Evidence) -> Outcome:
     """One rule on one job. A rule that fails ends as an outcome of its own; nothing else is affected."""
     return _outcome(rule, Outcome(rule.id, job, Status.CLEAR), lambda: [evidence[name] for name in rule.evidence])
 
 
-def check_family(rule: Rule, family: Family) -> Outcome:
-    """One rule on several jobs together."""
+def check_family(rule: Rule, family: Family, known: Mapping[str, Checked]) -> Outcome:
+    """One rule on several jobs together, unless only what charts need was kept of one of them."""
+
+    def gather() -> list[object]:
+        cut = sum(bool(known[job.name].weights) for job in family.jobs)
+        if cut:
+            raise Missing("the points of {cut} of these {jobs} jobs, which are too many for memory", cut=cut, jobs=len(family.jobs))
+        return [family]
+
     clear = Outcome(rule.id, family.name, Status.CLEAR, jobs=tuple(job.name for job in family.jobs))
-    return _outcome(rule, clear, lambda: [family])
+    return _outcome(rule, clear, gather)
 
 
 def _outcome(rule: Rule, clear: Outcome, gather: Callable[[], list[object]]) -> Outcome:

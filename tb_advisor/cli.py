@@ -44,6 +44,7 @@ def main() -> None:
     show_default=True,
     help="Exit with 1 when something this severe is found.",
 )
+@click.option("--memory-mb", type=click.IntRange(min=1), help="Memory for points, in MB.  [default: a quarter of the machine's]")
 def check(
     logdir: Path,
     output_format: str,
@@ -52,13 +53,14 @@ def check(
     ignore: tuple[str, ...],
     everything: bool,
     fail_on: str,
+    memory_mb: int | None,
 ) -> None:
     """Read every run and capture in LOGDIR and say what went wrong.
 
     Exit status: 0 nothing at or above --fail-on, 1 something, 2 bad usage, 3 neither run nor capture in LOGDIR.
     """
     rules = _chosen(select, ignore)
-    report = _diagnose_with_progress(logdir, rules)
+    report = _diagnose_with_progress(logdir, rules, None if memory_mb is None else memory_mb << 20)
     if output_format == "json":
         text = render_json(report)
     else:
@@ -100,9 +102,9 @@ def explain(rule_id: str) -> None:
             click.echo(f"\n     {framework}\n{indent(code.rstrip(), ' ' * 7)}")
 
 
-def _diagnose_with_progress(logdir: Path, rules: tuple[Rule, ...]) -> Report:
+def _diagnose_with_progress(logdir: Path, rules: tuple[Rule, ...], memory_bytes: int | None) -> Report:
     if not sys.stderr.isatty():
-        return diagnose(logdir, rules=rules)
+        return diagnose(logdir, rules=rules, memory_bytes=memory_bytes)
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn
     from rich.progress import Progress as Bar
@@ -115,7 +117,7 @@ def _diagnose_with_progress(logdir: Path, rules: tuple[Rule, ...]) -> Report:
             jobs = f"{progress.jobs} of {progress.jobs_total} jobs"
             bar.update(task, completed=progress.bytes, total=progress.bytes_total, jobs=jobs)
 
-        return diagnose(logdir, rules=rules, watch=watch)
+        return diagnose(logdir, rules=rules, watch=watch, memory_bytes=memory_bytes)
 
 
 def _chosen(select: Iterable[str], ignore: Iterable[str]) -> tuple[Rule, ...]:

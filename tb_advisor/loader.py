@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 
 from tensorboard.plugins import base_plugin
@@ -9,6 +10,23 @@ from tensorboard.plugins import base_plugin
 
 class AdvisorLoader(base_plugin.TBLoader):
     """Loads the Advisor tab, or says in the log why it cannot."""
+
+    def define_flags(self, parser: argparse.ArgumentParser) -> None:
+        """The Advisor's flag of `tensorboard`."""
+        group = parser.add_argument_group("advisor")
+        group.add_argument(
+            "--advisor_memory_mb",
+            metavar="MB",
+            type=int,
+            help="How much memory the points that the Advisor keeps may take (default: a quarter of the machine's). Where a log directory "
+            "has more, its jobs are checked one by one and only what charts need is kept of them.",
+        )
+
+    def fix_flags(self, flags: argparse.Namespace) -> None:
+        """Raises `FlagsError` where a value makes no sense. Programs that embed TensorBoard may leave flags out."""
+        megabytes = getattr(flags, "advisor_memory_mb", None)
+        if megabytes is not None and megabytes < 1:
+            raise base_plugin.FlagsError(f"--advisor_memory_mb must be at least 1, not {megabytes}")
 
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin | None:
         """The plugin; None, with a warning in TensorBoard's log, where something that it needs is broken or not

@@ -61,7 +61,8 @@ class AdvisorPlugin(base_plugin.TBPlugin):
 
     @cached_property
     def _watch(self) -> Watch:
-        return Watch(Path(self._context.logdir).expanduser())
+        megabytes = getattr(self._context.flags, "advisor_memory_mb", None)
+        return Watch(Path(self._context.logdir).expanduser(), None if megabytes is None else megabytes << 20)
 
     @cached_property
     def _unreachable(self) -> str | None:
@@ -99,8 +100,8 @@ class AdvisorPlugin(base_plugin.TBPlugin):
 
     def _series(self, request: Request) -> Response:
         run, tag = request.args.get("run", ""), request.args.get("tag", "")
-        series = None if self._unreachable else self._watch.state().curves.get((run, tag))
-        if series is None:
+        curve = None if self._unreachable else self._watch.state().curves.get((run, tag))
+        if curve is None:
             return _json(request, {"error": f"no scalar {tag!r} in run {run!r}"}, code=404)
         try:
             points = min(5000, max(16, int(request.args.get("points", "800"))))
@@ -110,7 +111,11 @@ class AdvisorPlugin(base_plugin.TBPlugin):
                 span = (int(request.args["from"]), int(request.args["to"]))
         except ValueError:
             return _json(request, {"error": "points, from and to are integers, keep is a list such as 100-200,350-350"}, code=400)
-        return _json(request, chart_points(series, points, keep, span))
+        chart = chart_points(curve.series, points, keep, span)
+        whole = curve.points_within(span)
+        if whole != chart["total"]:
+            chart |= {"total": whole, "thinned": True}
+        return _json(request, chart)
 
     def _rules(self, request: Request) -> Response:
         entries: list[Json] = [

@@ -19,6 +19,7 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
+from tb_advisor.budget import memory_for
 from tb_advisor.check import Checked, check_jobs, lean
 from tb_advisor.logdir.jobs import JobFiles, RunCache
 from tb_advisor.rule import Rule
@@ -31,6 +32,7 @@ _WORTHWHILE_BYTES = 64 << 20
 _MOST_WORKERS = 8
 
 Batch = list[JobFiles]
+_How = tuple[list[str], "float | None"]
 _Task = tuple[Batch, "Future[list[Checked] | None]"]
 
 
@@ -48,21 +50,24 @@ def batches_of(found: Sequence[JobFiles], count: int) -> list[Batch]:
     return batches
 
 
-def workers_for(found: Sequence[JobFiles], rules: Sequence[Rule], workers: int | None) -> int:
-    """How many processes should check these jobs; 1 means this one alone.
-
-    `workers` forces a number. Processes know the rules of tb_advisor only, so that other rules are asked in this one.
+def workers_for(found: Sequence[JobFiles], budget: int | None) -> int:
+    """How many processes are worth starting for these jobs; 1 means none beside this one. With a `budget` of memory in
+    bytes, no more than may read a job each within it.
     """
-    interpreter = os.path.basename(sys.executable or "").lower().startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
-    if not interpreter or any(rule not in all_rules() for rule in rules):
+    if sum(files.bytes for files in found) < _WORTHWHILE_BYTES:
         return 1
-    if workers is None:
-        worthwhile = sum(files.bytes for files in found) >= _WORTHWHILE_BYTES
-        workers = min(_cpus(), _MOST_WORKERS) if worthwhile else 1
-    return max(1, min(workers, len(found)))
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    fitting = len(found) if budget is None else budget // max(1, *(memory_for(files) for files in found))
+    return max(1, min(cpus, _MOST_WORKERS, len(found), fitting))
 
 
-def check_in_processes(batches: Sequence[Batch], rules: Sequence[Rule], count: int) -> Iterator[list[Checked] | None]:
+def can_check(rules: Sequence[Rule]) -> bool:
+    """Whether processes can be started and know these rules: they know those of `all_rules` only."""
+    interpreter = os.path.basename(sys.executable or "").lower().startswith(("python", "pypy"))
+    return interpreter and not getattr(sys, "frozen", False) and all(rule in all_rules() for rule in rules)
+
+
+def check_in_processes(batches: Sequence[Batch], rules: Sequence[Rule], share: float | None, count: int) -> Iterator[list[Checked] | None]:
     """Check batches of jobs in `count` processes: the results in the order of the batches, None for a batch whose
     process died.
 
@@ -74,8 +79,8 @@ def check_in_processes(batches: Sequence[Batch], rules: Sequence[Rule], count: i
     for task in zip(batches, results, strict=True):
         tasks.put(task)
     processes = [process for process in (_start() for _ in range(count)) if process]
-    rule_ids = [rule.id for rule in rules]
-    threads = [threading.Thread(target=_hand_out, args=(tasks, rule_ids, process), daemon=True) for process in processes]
+    how = ([rule.id for rule in rules], share)
+    threads = [threading.Thread(target=_hand_out, args=(tasks, how, process), daemon=True) for process in processes]
     try:
         for thread in threads:
             thread.start()
@@ -99,7 +104,7 @@ def _start() -> subprocess.Popen[bytes] | None:
         return None
 
 
-def _hand_out(tasks: SimpleQueue[_Task], rule_ids: list[str], process: subprocess.Popen[bytes]) -> None:
+def _hand_out(tasks: SimpleQueue[_Task], how: _How, process: subprocess.Popen[bytes]) -> None:
     """Give `process` one task after the other, until there are no more or it dies."""
     assert process.stdin and process.stdout
     with suppress(OSError), process:  # closing a broken pipe fails
@@ -109,7 +114,7 @@ def _hand_out(tasks: SimpleQueue[_Task], rule_ids: list[str], process: subproces
             except Empty:
                 return
             try:
-                pickle.dump((batch, rule_ids), process.stdin)
+                pickle.dump((batch, *how), process.stdin)
                 process.stdin.flush()
                 checked = pickle.load(process.stdout)
             except (OSError, EOFError, pickle.PickleError) as error:
@@ -128,17 +133,13 @@ def work() -> None:
     runs = RunCache()
     while True:
         try:
-            batch, rule_ids = pickle.load(sys.stdin.buffer)
+            batch, rule_ids, share = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        checked = [lean(job) for job in check_jobs(batch, [known[rule_id] for rule_id in rule_ids], runs)]
+        checked = [lean(job) for job in check_jobs(batch, [known[rule_id] for rule_id in rule_ids], runs, share)]
         runs.forget_all_but(())
         try:
             pickle.dump(checked, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()
         except BrokenPipeError:  # who asked is gone
             os._exit(1)
-
-
-def _cpus() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,16 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tb_advisor.advise import Progress, diagnose
-from tb_advisor.check import Cache
+from tb_advisor.check import Cache, Curve
 from tb_advisor.logdir.jobs import LogdirError, find_jobs
 from tb_advisor.report import Report
-from tb_advisor.series import Series
 
 REFRESH_SECONDS = 5.0
 # While a log directory is read for the first time, what is there is shown as often as this.
 SHOW_SECONDS = 0.2
 
-_Curves = Mapping[tuple[str, str], Series]
+_Curves = Mapping[tuple[str, str], Curve]
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,9 @@ class State:
 class Watch:
     """Reads the log directory when it is first asked for, and again when its files have changed."""
 
-    def __init__(self, logdir: Path) -> None:
+    def __init__(self, logdir: Path, memory_bytes: int | None = None) -> None:
         self._logdir = logdir
+        self._memory_bytes = memory_bytes
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._state = State()
@@ -87,11 +87,12 @@ class Watch:
                 self._publish(State("reading", 0, progress, None, report(), self._curves()))
                 shown = time.monotonic()
 
-        report = diagnose(self._logdir, cache=self._cache, watch=watch)
+        report = diagnose(self._logdir, cache=self._cache, watch=watch, memory_bytes=self._memory_bytes)
         self._publish(State("ready", 0, progress, None, report, self._curves()))
 
     def _curves(self) -> _Curves:
-        return {(series.run, series.tag): series for checked in self._cache.jobs.values() for series in checked.job.scalars}
+        every = (curve for checked in self._cache.jobs.values() for curve in checked.curves)
+        return {(curve.series.run, curve.series.tag): curve for curve in every}
 
     def _publish(self, state: State) -> None:
         with self._lock:

@@ -67,6 +67,11 @@ def test_exit_status(logs, arguments, status):
     assert run("check", logs, *arguments).exit_code == status
 
 
+def test_a_budget_of_memory_changes_no_verdict(logs):
+    assert run("check", logs, "--memory-mb", "1").output == run("check", logs).output
+    assert run("check", logs, "--memory-mb", "0").exit_code == 2
+
+
 def test_a_logdir_that_does_not_exist_is_bad_usage(tmp_path):
     result = run("check", tmp_path / "nowhere")
     assert (result.exit_code, "does not exist" in result.output) == (2, True)

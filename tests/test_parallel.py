@@ -9,7 +9,6 @@ import pytest
 from tb_advisor.advise import diagnose
 from tb_advisor.logdir.jobs import find_jobs
 from tb_advisor.pool import batches_of, workers_for
-from tb_advisor.rules import all_rules
 from tests.builders import FIRST_SECOND, Event, event_file, falling, scalar_event, tensor_event, write_events
 from tests.test_advise import spy
 
@@ -98,7 +97,7 @@ def test_a_script_without_a_main_guard_runs_once(logs, tmp_path_factory):
 
 
 def test_small_log_directories_are_read_by_this_process_alone(logs):
-    assert workers_for(find_jobs(logs), all_rules(), None) == 1
+    assert workers_for(find_jobs(logs), None) == 1
 
 
 def test_rules_of_the_callers_own_are_asked_in_this_process(logs):

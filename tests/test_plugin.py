@@ -1,3 +1,4 @@
+import argparse
 import json
 import math
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
+from tb_advisor.loader import AdvisorLoader
 from tb_advisor.plugin import AdvisorPlugin
 from tests.builders import event_file, falling
 
@@ -150,6 +152,22 @@ def test_a_dependency_that_is_absent_never_stops_tensorboard(module):
     assert ("The Advisor tab is off: ImportError: blocked" in done.stderr) == needed
 
 
+def parsed(*arguments):
+    parser = argparse.ArgumentParser()
+    AdvisorLoader().define_flags(parser)
+    flags = parser.parse_args(arguments)
+    AdvisorLoader().fix_flags(flags)
+    return flags
+
+
+def test_the_flag_for_memory():
+    assert parsed().advisor_memory_mb is None
+    assert parsed("--advisor_memory_mb", "512").advisor_memory_mb == 512
+    with pytest.raises(base_plugin.FlagsError, match="at least 1, not -3"):
+        parsed("--advisor_memory_mb=-3")
+    AdvisorLoader().fix_flags(Flags())
+
+
 def test_the_entry_module_imports_only_the_standard_library_and_the_plugin_api():
     code = "import sys, tensorboard.plugins.base_plugin; a = {*sys.modules}; import tb_advisor.loader; print(*({*sys.modules} - a))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -165,7 +183,18 @@ def tensorboard(tmp_path_factory):
     values[50_001] = 9.0
     values[70_003] = math.nan
     event_file(logdir / "long", {"loss": values})
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--port", "0", "--host", "127.0.0.1"]
+    command = [
+        sys.executable,
+        "-m",
+        "tensorboard.main",
+        "--logdir",
+        str(logdir),
+        "--port",
+        "0",
+        "--host",
+        "127.0.0.1",
+        "--advisor_memory_mb=1",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = []
     for line in process.stdout:
