@@ -149,6 +149,7 @@ setup(
             "hypothesis",
             "jsonschema",
             "mypy",
+            "pandas",
             "pytest",
             "ruff",
             "tensorboardX",

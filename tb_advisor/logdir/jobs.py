@@ -24,11 +24,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tb_advisor.logdir.captures import Capture, find_captures
 from tb_advisor.logdir.event_file import BUFFER_BYTES, HEAD_BYTES, EventFile, Reader, StoredEvent, fingerprint, scalar_tags_at_start
 from tb_advisor.message import Message
 from tb_advisor.series import Histograms, Series, joined, joined_histograms
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 TRAINING_SPLITS = frozenset({"train", "training", "learn"})
 EVALUATION_SPLITS = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "testing", "dev"})
@@ -128,6 +134,28 @@ class LogDir:
     def runs(self) -> Mapping[str, Run]:
         """All runs by TensorBoard's names."""
         return {name: run for job in self.jobs for name, run in sorted(job.runs.items())}
+
+    def to_pandas(self) -> DataFrame:
+        """Every point of every scalar in long format: a row a point with its run, tag, step (int64), wall_time (float64,
+        seconds since the epoch) and value (float64), in writing order within each run and tag.
+
+        Raises `ImportError` where pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("to_pandas() needs pandas: pip install pandas") from error
+        every = [series for run in self.runs.values() for series in run.scalars.values()]
+        lengths = [len(series) for series in every]
+        return pandas.DataFrame(
+            {
+                "run": np.repeat(np.array([series.run for series in every], object), lengths),
+                "tag": np.repeat(np.array([series.tag for series in every], object), lengths),
+                "step": np.concatenate([np.empty(0, np.int64), *(series.steps for series in every)]),
+                "wall_time": np.concatenate([np.empty(0), *(series.wall_times for series in every)]),
+                "value": np.concatenate([np.empty(0), *(series.values for series in every)]),
+            }
+        )
 
 
 class RunCache:
