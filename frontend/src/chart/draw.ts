@@ -4,7 +4,8 @@
 import uPlot from "uplot";
 import { integer } from "../format";
 import type { Mark, Severity } from "../report";
-import { type Curve, type Hole, holesOf, labelsOf, lastOf, writtenAs } from "./curves";
+import { type Curve, holesOf, labelsOf, lastOf, writtenAs } from "./curves";
+import { holeLabelsOf, rowsOf, spread } from "./labels";
 
 export interface Drawn {
   readonly curves: readonly Curve[];
@@ -72,7 +73,7 @@ function hatch(u: uPlot, from: number, to: number): void {
 interface Label {
   readonly text: string;
   readonly x: number;
-  y: number;
+  readonly y: number;
   readonly color: string;
 }
 
@@ -90,36 +91,30 @@ export function drawLabels(u: uPlot, props: Drawn): void {
   const right = bbox.left + bbox.width;
 
   const tops: Label[] = [];
-  if (!isStrip) {
-    for (const mark of marks) {
-      const x = Math.max(bbox.left, u.valToPos(mark.start, "x", true));
-      if (inside(x) && u.valToPos(mark.end, "x", true) >= bbox.left) {
-        tops.push({
-          text: mark.label,
-          x,
-          y: bbox.top + 12 * pxRatio,
-          color: color(severity === "error" ? "--error" : severity === "warning" ? "--warning" : "--info"),
-        });
-      }
+  const top = bbox.top + 12 * pxRatio;
+  for (const mark of isStrip ? [] : marks) {
+    const x = Math.max(bbox.left, u.valToPos(mark.start, "x", true));
+    if (inside(x) && u.valToPos(mark.end, "x", true) >= bbox.left) {
+      const tint = color(severity === "error" ? "--error" : severity === "warning" ? "--warning" : "--info");
+      tops.push({ text: mark.label, x, y: top, color: tint });
     }
   }
-  for (const hole of curves.flatMap((curve) => holesOf(curve.points))) {
+  for (const { hole, text } of holeLabelsOf(curves, jobName, marks)) {
     const x = u.valToPos(hole.start, "x", true);
     if (!inside(x)) continue;
     glyph(u, x);
-    // A mark that starts here says it already.
-    if (!isStrip && !marks.some((mark) => mark.start === hole.start))
-      tops.push({ text: holeText(hole), x, y: bbox.top + 12 * pxRatio, color: color("--error") });
+    if (!isStrip && text !== "") tops.push({ text, x, y: top, color: color("--error") });
   }
   tops.sort((a, b) => a.x - b.x);
-  const placed: { x: number; end: number; y: number }[] = [];
-  for (const label of tops.slice(0, 12)) {
+  const boxes = tops.slice(0, 12).map((label) => {
     const width = ctx.measureText(label.text).width;
-    const x = label.x + 8 * pxRatio + width > right + (LABEL_WIDTH - 8) * pxRatio ? label.x - 8 * pxRatio - width : label.x + 8 * pxRatio;
-    while (placed.some((other) => Math.abs(other.y - label.y) < 16 * pxRatio && other.x < x + width && x < other.end))
-      label.y += 16 * pxRatio;
-    placed.push({ x, end: x + width, y: label.y });
-    halo(ctx, label.text, x, label.y, label.color, pxRatio);
+    const fits = label.x + 8 * pxRatio + width <= right + (LABEL_WIDTH - 8) * pxRatio;
+    const from = Math.max(bbox.left, fits ? label.x + 8 * pxRatio : label.x - 8 * pxRatio - width);
+    return { label, from, to: from + width };
+  });
+  const rows = rowsOf(boxes);
+  for (const [i, { label, from }] of boxes.entries()) {
+    halo(ctx, label.text, from, label.y + 16 * pxRatio * (rows[i] ?? 0), label.color, pxRatio);
   }
 
   const { best } = props;
@@ -154,26 +149,15 @@ export function drawLabels(u: uPlot, props: Drawn): void {
     return [{ text, x: right + 8 * pxRatio, y, color: curveColor(curve) }];
   });
   ends.sort((a, b) => a.y - b.y);
-  spread(ends, 15 * pxRatio, bbox.top + bbox.height);
-  for (const label of ends) halo(ctx, fitted(ctx, label.text, (LABEL_WIDTH - 12) * pxRatio), label.x, label.y, label.color, pxRatio);
+  const heights = spread(
+    ends.map((label) => label.y),
+    15 * pxRatio,
+    bbox.top + bbox.height,
+  );
+  for (const [i, label] of ends.entries()) {
+    halo(ctx, fitted(ctx, label.text, (LABEL_WIDTH - 12) * pxRatio), label.x, heights[i] ?? label.y, label.color, pxRatio);
+  }
   ctx.restore();
-}
-
-function holeText({ start, end, value }: Hole): string {
-  return start === end ? `${value} at step ${integer(start)}` : `${value} from step ${integer(start)} to ${integer(end)}`;
-}
-
-/** Pushes labels apart, downwards first, then back up from the lower edge. */
-function spread(labels: Label[], apart: number, lowest: number): void {
-  for (let i = 1; i < labels.length; i++) {
-    const [above, label] = [labels[i - 1], labels[i]];
-    if (above && label) label.y = Math.max(label.y, above.y + apart);
-  }
-  let limit = lowest;
-  for (const label of labels.toReversed()) {
-    label.y = Math.min(label.y, limit);
-    limit = label.y - apart;
-  }
 }
 
 function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): string {
