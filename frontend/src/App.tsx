@@ -6,7 +6,7 @@ import { Overview } from "./components/Overview";
 import { Empty, Failure, ReadingBar } from "./components/States";
 import { currentRoute, isDark, onDataReloaded, onRouteChange, onThemeChange, showRoute } from "./host";
 import { type Entry, entriesOf, inOrder, type Report, worstFirst } from "./report";
-import { formatRoute, OVERVIEW, type Route } from "./route";
+import { isSamePage, OVERVIEW, type Route } from "./route";
 import { Session } from "./session";
 
 const POLL_READING_MS = 500;
@@ -42,6 +42,8 @@ export function App() {
   const [dark, setDark] = useState(applyTheme);
   const [rules, setRules] = useState<ReadonlyMap<string, RuleText>>(new Map());
   const [selected, setSelected] = useState<string | null>(route.job);
+  const shown = useRef(route);
+  shown.current = route;
   const poll = usePolling(dispatch);
 
   useEffect(() => onThemeChange(() => setDark(applyTheme())), []);
@@ -50,18 +52,23 @@ export function App() {
   }, []);
   useEffect(
     () =>
-      onRouteChange(() => {
-        const found = currentRoute();
-        // Coming back from another tab TensorBoard shows "#advisor" alone: the view that was open stays.
-        if (found !== null) setRoute((shown) => (formatRoute(found) === formatRoute(OVERVIEW) ? shown : found));
+      onRouteChange((found, fromOtherTab) => {
+        // A link into another tab leaves our keys behind; TensorBoard then comes back to "#advisor" alone: the page that was open stays.
+        if (fromOtherTab && isSamePage(found, OVERVIEW)) showRoute(shown.current, "replace");
+        else show(found);
       }),
     [],
   );
 
-  const go = (to: Route): void => {
+  const show = (to: Route): void => {
     setRoute(to);
     if (to.job !== null) setSelected(to.job);
-    showRoute(to);
+  };
+  // Back leads from page to page; what is open on one is no page of its own.
+  const go = (to: Route): void => {
+    const how = isSamePage(to, shown.current) ? "replace" : "push";
+    show(to);
+    showRoute(to, how);
   };
 
   const session = useMemo(

@@ -46,21 +46,27 @@ export function addressOf(route: Route): string {
   return ROOT.href + withParent((host) => host.location.search, "") + formatRoute(route);
 }
 
-export function showRoute(route: Route): void {
+/** Writes `route` into the address: as a new entry of the browser's history ("push"), or in place of the one that is there. */
+export function showRoute(route: Route, how: "push" | "replace"): void {
   withParent((host) => {
     const hash = formatRoute(route);
     if (host.location.hash === hash || parseRoute(host.location.hash) === null) return;
     const oldURL = host.location.href;
-    host.history.replaceState(host.history.state, "", hash);
+    host.history[`${how}State`](host.history.state, "", hash);
     host.dispatchEvent(new host.HashChangeEvent("hashchange", { oldURL, newURL: host.location.href }));
   }, undefined);
 }
 
-export function onRouteChange(changed: () => void): () => void {
+/** Calls `changed` for every new address of this tab, Back and Forward included, and says whether another tab was shown before. */
+export function onRouteChange(changed: (route: Route, fromOtherTab: boolean) => void): () => void {
+  const follow = ({ oldURL }: HashChangeEvent): void => {
+    const route = currentRoute();
+    if (route !== null) changed(route, parseRoute((oldURL ?? "").split("#")[1] ?? "") === null);
+  };
   return withParent(
     (host) => {
-      host.addEventListener("hashchange", changed);
-      return () => host.removeEventListener("hashchange", changed);
+      host.addEventListener("hashchange", follow);
+      return () => host.removeEventListener("hashchange", follow);
     },
     () => undefined,
   );

@@ -16,6 +16,11 @@ export function jobRoute(job: string, diagnosis: string | null = null): Route {
   return { view: "job", job, diagnosis };
 }
 
+/** Whether both show the same page, whatever is open on it. */
+export function isSamePage(a: Route, b: Route): boolean {
+  return a.view === b.view && a.job === b.job;
+}
+
 /** The route in a hash of TensorBoard; null where the hash belongs to another tab. */
 export function parseRoute(hash: string): Route | null {
   const [tab, ...tokens] = hash.replace(/^#/, "").split("&");

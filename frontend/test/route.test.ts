@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { COVERAGE, formatRoute, jobRoute, OVERVIEW, parseRoute } from "../src/route";
+import { COVERAGE, formatRoute, isSamePage, jobRoute, NONE, OVERVIEW, parseRoute } from "../src/route";
 
 describe("the tab's own address", () => {
   it.each([
@@ -10,6 +10,12 @@ describe("the tab's own address", () => {
   ])("%s is read and written", (hash, route) => {
     expect(parseRoute(hash)).toEqual(route);
     expect(formatRoute(route)).toBe(hash);
+  });
+
+  it("is one page whatever is open on it", () => {
+    expect(isSamePage(jobRoute("a"), jobRoute("a", NONE))).toBe(true);
+    expect(isSamePage(jobRoute("a"), jobRoute("b"))).toBe(false);
+    expect(isSamePage(COVERAGE, OVERVIEW)).toBe(false);
   });
 
   it("leaves other tabs' addresses alone", () => expect(parseRoute("#timeseries&p.advisor.job=a")).toBeNull());
