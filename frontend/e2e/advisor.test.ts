@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Browser, Frame, Page } from "playwright-core";
@@ -104,6 +104,42 @@ describe("the tab", () => {
     expect(await (await frameOf(page)).locator("h1").innerText()).toBe("overfitting");
   });
 
+  it("has its pages in the browser's history, and what is open on them not", async () => {
+    const { page, frame } = await open();
+    await frame.click(".row-link >> text=overfitting");
+    await frame.click(".diagnosis.open .diagnosis-header");
+    await frame.waitForSelector(".diagnosis:not(.open)");
+    await frame.click(".rail a >> text=nan");
+    await frame.waitForSelector("h1 >> text=nan");
+    await page.goBack();
+    await frame.waitForSelector("h1 >> text=overfitting");
+    expect(await frame.locator(".diagnosis.open").count()).toBe(0);
+    await page.goBack();
+    await frame.waitForSelector("table.jobs tr.selected >> text=overfitting");
+    await page.goForward();
+    await frame.waitForSelector("h1 >> text=overfitting");
+    await frame.click("text=All jobs");
+    await frame.click(".tally-line a");
+    await frame.waitForSelector("h1 >> text=What was checked");
+    await page.goBack();
+    await frame.waitForSelector("table.jobs");
+    await page.goBack();
+    await frame.waitForSelector("h1 >> text=overfitting");
+  });
+
+  it("says when the job of its address is not there, and leads to those that are", async () => {
+    const { frame } = await openJob("nosuchjob");
+    expect(await frame.locator("h1").innerText()).toBe("There is no job nosuchjob.");
+    expect(await axeFindings(frame)).toEqual([]);
+    await frame.click("text=All jobs");
+    expect(await frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
+  });
+
+  it("opens the job where the diagnosis of its address is not there", async () => {
+    const { frame } = await open({ hash: "&p.advisor.job=overfitting&p.advisor.diagnosis=nosuchrule" });
+    expect(await frame.locator(".diagnosis.open").count()).toBe(1);
+  });
+
   it("asks again when TensorBoard reloads its data", async () => {
     const { page } = await open();
     const asked = page.waitForRequest((request) => request.url().includes("refresh=1"));
@@ -195,7 +231,30 @@ describe("a link", () => {
     ]);
     expect(page.url()).toContain("darkMode=true");
     await page.goBack();
+    await page.waitForURL(/p\.advisor\.job=overfitting/);
     expect(await frame.locator("h1").innerText()).toBe("overfitting");
+  });
+
+  it("keeps the job open for a return by its tab, and Back leads on from there", async () => {
+    const { page, frame } = await open();
+    await frame.click(".row-link >> text=overfitting");
+    await frame.click(".links a >> text=Time Series");
+    await page.waitForSelector("card-view scalar-card");
+    await page.click("mat-tab-header >> text=/advisor/i");
+    await page.waitForURL(/p\.advisor\.job=overfitting/);
+    expect(await frame.locator("h1").innerText()).toBe("overfitting");
+    await page.goBack();
+    await page.waitForURL(/#timeseries/);
+    await page.goBack();
+    await page.waitForURL(/p\.advisor\.job=overfitting/);
+    await page.goBack();
+    await frame.waitForSelector("table.jobs");
+  });
+
+  it("has an arrow only where it opens another window", async () => {
+    const { frame } = await openJob("overfitting");
+    expect((await texts(frame, "a[target=_blank]")).every((text) => text.endsWith("↗"))).toBe(true);
+    expect((await texts(frame, "a:not([target=_blank])")).filter((text) => text.includes("↗"))).toEqual([]);
   });
 
   it("has a full address, for a new window", async () => {
@@ -322,6 +381,17 @@ describe("accessibility", () => {
     expect(await focused(frame)).toBe(rows[1]);
   });
 
+  it("walks from job to job as the hint says", async () => {
+    const { page, frame } = await open();
+    const [first, second] = await texts(frame, ".row-link");
+    await frame.locator(".row-link").first().click();
+    expect(await frame.locator(".keys").innerText()).toMatch(/J\s*K\s*next, previous job\s*j\s*k\s*next, previous finding/);
+    await page.keyboard.press("J");
+    await frame.waitForSelector(`h1 >> text=${second}`);
+    await page.keyboard.press("K");
+    await frame.waitForSelector(`h1 >> text=${first}`);
+  });
+
   it("copies the code of the first fix, and says so", async () => {
     const { page, frame } = await openJob("overfitting");
     const code = await frame.locator(".fix pre").first().innerText();
@@ -337,8 +407,14 @@ describe("accessibility", () => {
     await page.keyboard.press("/");
     await page.keyboard.type("^over");
     expect(await texts(frame, ".row-link")).toEqual(["overfitting"]);
-    await page.keyboard.type("[");
-    expect(await frame.locator(".blank h2").innerText()).toBe("No job matches “^over[”");
+    await page.keyboard.type("[(");
+    expect(await frame.locator(".toolbar [role=status]").innerText()).toBe("“^over[(” is not a valid regular expression");
+    expect(await texts(frame, ".row-link")).toEqual(["overfitting"]);
+    expect(await axeFindings(frame)).toEqual([]);
+    for (const _ of "[(") await page.keyboard.press("Backspace");
+    await page.keyboard.type("x");
+    expect(await frame.locator(".toolbar [role=status]").innerText()).toBe("");
+    expect(await frame.locator(".blank h2").innerText()).toBe("No job matches “^overx”");
     await frame.click("text=Clear the filter");
     expect(await frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
   });
@@ -384,10 +460,67 @@ describe("logs", () => {
     const server = await serve(logdir);
     const { frame } = await open({}, server.url);
     expect((await frame.locator(".all-clear h2").innerText()).trim()).toBe("Nothing found in 1 job");
-    expect(await frame.locator(".all-clear p").innerText()).toMatch(
-      /^\d+ checks by \d+ rules are clear\. Best: healthy \(validation loss 0\.\d+ at step \d+\)\./,
-    );
+    expect(await frame.locator(".all-clear p").innerText()).toMatch(/^\d+ checks by \d+ rules are clear\. \d+ could not be made/);
     expect(await axeFindings(frame)).toEqual([]);
+  });
+
+  it("of one family name its best job", async () => {
+    const logdir = mkdtempSync(join(tmpdir(), "advisor-"));
+    for (const seed of ["a", "b"]) cpSync(join(LOGDIR, "healthy"), join(logdir, "seeds", seed), { recursive: true });
+    const server = await serve(logdir);
+    const { frame } = await open({}, server.url);
+    expect(await frame.locator(".lead").count()).toBe(1);
+    expect(await frame.locator(".all-clear p").innerText()).toMatch(/ Best: seeds\/a \(validation loss 0\.\d+ at step \d+\)\./);
+  });
+
+  it("of many kinds stand in the table without a number or a status that is cut", async () => {
+    const likelihood = falling.map((value) => -12_345 * (1 - value));
+    const logdir = writeLogs({
+      "elbo/train": { loss: likelihood },
+      "elbo/validation": { loss: likelihood },
+      "tiny/train": { loss: falling.map((value) => value * 1e-3) },
+      gan: { "loss/generator": rising, "loss/discriminator": falling },
+      other: { speed: falling },
+    });
+    mkdirSync(join(logdir, "empty"));
+    writeFileSync(join(logdir, "empty/events.out.tfevents.1700000000.test"), "");
+    const server = await serve(logdir);
+    const { page, frame } = await open({}, server.url);
+    expect((await texts(frame, ".status")).toSorted()).toEqual(expect.arrayContaining(["Clear", "Not checked", "Not read"]));
+    for (const width of [900, 1400, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      const cut = await frame.evaluate(() =>
+        [...document.querySelectorAll(".jobs td:not(.name, .finding)")]
+          .filter((cell) => cell.scrollWidth > cell.clientWidth)
+          .map((cell) => cell.textContent),
+      );
+      expect(cut).toEqual([]);
+      expect(await frame.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+    }
+    expect(await frame.locator(".finding:has-text('Nothing found in 1 check, ')").count()).toBe(1);
+    await frame.click(".row-link >> text=gan");
+    await frame.waitForSelector(".plot canvas");
+    expect(await frame.locator(".plot").getAttribute("aria-label")).toContain("loss/discriminator and loss/generator");
+    await frame.click(".rail a >> text=empty");
+    expect(await frame.locator("main .partial").innerText()).toContain("is empty");
+    expect(await axeFindings(frame)).toEqual([]);
+  });
+
+  it("that cannot be read are not called clear", async () => {
+    const logdir = writeLogs({});
+    writeFileSync(join(logdir, "events.out.tfevents.1700000000.test"), "no record".repeat(50));
+    const server = await serve(logdir);
+    const { frame } = await open({}, server.url);
+    expect((await frame.locator(".all-clear h2").innerText()).trim()).toBe("Nothing could be checked in 1 job");
+    expect(await frame.locator(".glyph.clear").count()).toBe(0);
+  });
+
+  it("that are only noted do not count as nothing", async () => {
+    const { frame } = await openJob("no-validation");
+    expect(await frame.locator(".nothing p").first().innerText()).toMatch(
+      /^\s*No problem found in \d+ checks(, \d+ not checked)?; 1 note below\.$/,
+    );
+    expect(await frame.locator(".nothing .glyph.clear").count()).toBe(0);
   });
 });
 
@@ -416,10 +549,12 @@ describe("states", () => {
           report: { ...reading.report, notes: [note("healthy/train"), note("healthy/validation")] },
         })),
     });
-    expect(await frame.locator(".partial").innerText()).toMatch(/^2 of \d+ runs are read in part\. healthy\/train: is damaged/);
+    expect(await frame.locator(".partial").innerText()).toMatch(/^2 of \d+ runs could not be read whole\. healthy\/train: is damaged/);
     await frame.click("text=1 more");
     expect(await frame.locator(".partial p").count()).toBe(2);
     expect(await axeFindings(frame)).toEqual([]);
+    await frame.click(".row-link >> text=/^healthy$/");
+    expect(await frame.locator("main .partial").innerText()).toContain("healthy/train: is damaged");
   });
 
   it("give the message of an error, and another try", async () => {

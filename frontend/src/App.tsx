@@ -3,7 +3,7 @@ import { fetchReport, fetchRules, type Reading, type RuleText } from "./api";
 import { Coverage } from "./components/Coverage";
 import { JobView } from "./components/JobView";
 import { Overview } from "./components/Overview";
-import { Empty, Failure, ReadingBar } from "./components/States";
+import { Empty, Failure, NoJob, ReadingBar } from "./components/States";
 import { currentRoute, isDark, onDataReloaded, onRouteChange, onThemeChange, showRoute } from "./host";
 import { type Entry, entriesOf, inOrder, type Report, worstFirst } from "./report";
 import { isSamePage, OVERVIEW, type Route } from "./route";
@@ -114,6 +114,7 @@ function View({ state, route, selected, onSelect, onRetry, go }: ViewProps) {
   if (route.view === "coverage") return <Coverage report={report} go={go} />;
   const entry = entries.find((one) => one.name === route.job);
   if (entry) return <JobView entry={entry} entries={entries} open={route.diagnosis} go={go} />;
+  if (route.job !== null && !isReading) return <NoJob name={route.job} go={go} />;
   return <Overview report={report} entries={entries} reading={isReading} selected={selected} onSelect={onSelect} />;
 }
 

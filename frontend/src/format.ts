@@ -25,6 +25,11 @@ export function integer(value: number): string {
   return thousands.format(value);
 }
 
+/** "step 9", "steps 0 to 4,800". */
+export function stepRange(first: number, last: number): string {
+  return first === last ? `step ${integer(first)}` : `steps ${integer(first)} to ${integer(last)}`;
+}
+
 /** `n` things: 1 job, 14 jobs, 2,310 checks. */
 export function count(n: number, noun: string, plural = `${noun}s`): string {
   return `${integer(n)} ${n === 1 ? noun : plural}`;

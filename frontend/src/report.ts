@@ -1,11 +1,14 @@
 // The report as the server sends it (tb_advisor/report.py), and what the tab derives from it. Pure.
 
-import { count, type Num } from "./format";
+import { count, integer, type Num } from "./format";
 
 export type Severity = "info" | "warning" | "error";
 export type Confidence = "low" | "medium" | "high";
-/** What a row says of its job: the worst of what is shown, "info" where something is only noted, "clear" where nothing is, "none" where nothing could be checked. */
-export type Standing = Severity | "clear" | "none";
+/**
+ * What a row says of its job: the worst of what is shown, "info" where something is only noted, "clear" where nothing is, "none" where
+ * nothing could be checked, "unread" where that is because no run could be read.
+ */
+export type Standing = Severity | "clear" | "none" | "unread";
 export type RunTag = readonly [run: string, tag: string];
 export type Cell = Num | string | boolean | null | readonly (Num | string | boolean | null)[];
 
@@ -112,6 +115,7 @@ export interface Job {
   readonly tags: number;
   readonly points: number;
   readonly captures: readonly string[];
+  readonly histogram_runs: readonly string[];
   readonly roles: Readonly<Record<string, readonly RunTag[]>>;
   readonly best: Best | null;
 }
@@ -151,9 +155,11 @@ export interface Entry {
   readonly clear: readonly Outcome[];
   readonly notChecked: readonly Outcome[];
   readonly failed: readonly Outcome[];
+  /** What could not be read of it. */
+  readonly notes: readonly Note[];
 }
 
-const RANK: Readonly<Record<Standing, number>> = { error: 4, warning: 3, info: 2, none: 1, clear: 0 };
+const RANK: Readonly<Record<Standing, number>> = { error: 5, warning: 4, unread: 3, info: 2, none: 1, clear: 0 };
 const CONFIDENCE: Readonly<Record<Confidence, number>> = { high: 2, medium: 1, low: 0 };
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 
@@ -166,15 +172,16 @@ export function isShown(diagnosis: Diagnosis): boolean {
 /** One entry a job, in the report's order, then the families that something was found in. */
 export function entriesOf(report: Report): Entry[] {
   const outcomes = groupBy(report.outcomes, (outcome) => outcome.job);
-  const entries = report.jobs.map((job) => entryOf(job.name, job, outcomes.get(job.name) ?? []));
+  const notes = groupBy(report.notes, (note) => note.job);
+  const entries = report.jobs.map((job) => entryOf(job.name, job, outcomes.get(job.name) ?? [], notes.get(job.name) ?? []));
   const jobNames = new Set(report.jobs.map((job) => job.name));
   for (const [name, its] of outcomes) {
-    if (!jobNames.has(name) && its.some((outcome) => outcome.status === "found")) entries.push(entryOf(name, null, its));
+    if (!jobNames.has(name) && its.some((outcome) => outcome.status === "found")) entries.push(entryOf(name, null, its, []));
   }
   return entries;
 }
 
-function entryOf(name: string, job: Job | null, outcomes: readonly Outcome[]): Entry {
+function entryOf(name: string, job: Job | null, outcomes: readonly Outcome[], notes: readonly Note[]): Entry {
   const findings = outcomes.flatMap((outcome) =>
     outcome.diagnoses.map((diagnosis, i) => ({
       key: i === 0 ? outcome.rule : `${outcome.rule}.${i + 1}`,
@@ -187,17 +194,25 @@ function entryOf(name: string, job: Job | null, outcomes: readonly Outcome[]): E
   const clear = outcomes.filter((outcome) => outcome.status === "clear");
   const rest = findings.filter((finding) => !isShown(finding.diagnosis));
   const noted = rest.filter((finding) => finding.diagnosis.suppressed === null);
+  const unread = job !== null && isUnread(job, notes);
   return {
     name,
     job,
-    standing: shown[0]?.diagnosis.severity ?? (noted.length > 0 ? "info" : clear.length > 0 ? "clear" : "none"),
+    standing: shown[0]?.diagnosis.severity ?? (noted.length > 0 ? "info" : clear.length > 0 ? "clear" : unread ? "unread" : "none"),
     shown,
     noted,
     muted: rest.filter((finding) => finding.diagnosis.suppressed !== null),
     clear,
     notChecked: outcomes.filter((outcome) => outcome.status === "not_applicable"),
     failed: outcomes.filter((outcome) => outcome.status === "error"),
+    notes,
   };
+}
+
+/** Whether nothing came out of any run, and the notes say why. */
+function isUnread(job: Job, notes: readonly Note[]): boolean {
+  const isEmpty = job.points === 0 && job.captures.length === 0 && job.histogram_runs.length === 0;
+  return isEmpty && job.runs.length > 0 && job.runs.every((run) => notes.some((note) => note.run === run));
 }
 
 function weight(diagnosis: Diagnosis): number {
@@ -208,6 +223,7 @@ export const STANDINGS: Readonly<Record<Standing, string>> = {
   error: "Error",
   warning: "Warning",
   info: "Info",
+  unread: "Not read",
   none: "Not checked",
   clear: "Clear",
 };
@@ -216,10 +232,21 @@ export function countOf(entry: Entry, severity: "error" | "warning"): number {
   return entry.shown.filter((finding) => finding.diagnosis.severity === severity).length;
 }
 
-/** What is said where no diagnosis is shown. */
-export function nothingFound(entry: Entry): string {
-  const checks = entry.clear.length + entry.noted.length;
-  return checks > 0 ? `Nothing found in ${count(checks, "check")}` : "Nothing could be checked";
+/** What is said where no diagnosis is shown: how much was looked at, and how little where most could not be. */
+export function nothingFound({ clear, noted, muted, notChecked }: Entry): string {
+  const below = [...noted, ...muted];
+  const checks = clear.length + new Set(below.map((finding) => finding.rule)).size;
+  if (checks === 0) return "Nothing could be checked";
+  const found = below.length > 0 ? "No problem found" : "Nothing found";
+  return `${found} in ${count(checks, "check")}${notChecked.length > checks ? `, ${integer(notChecked.length)} not checked` : ""}`;
+}
+
+/** The one line of a job in the overview. */
+export function findingOf(entry: Entry): string {
+  const [main, note] = [entry.shown[0], entry.noted[0]];
+  if (main) return main.diagnosis.summary;
+  if (note) return `No problem found, ${count(entry.noted.length, "note")}: ${note.diagnosis.summary}`;
+  return entry.standing === "unread" ? (entry.notes[0]?.text ?? "") : nothingFound(entry);
 }
 
 /** Worst first; clear jobs by their best value, which answers "which one do I keep". */
@@ -311,30 +338,41 @@ export function rolesOf(jobs: readonly Job[]): RoleUse[] {
   );
 }
 
-/** The jobs that `pattern` (a regular expression, or plain text where it is none) and `standing` leave. */
-export function matching(entries: readonly Entry[], pattern: string, standing: Standing | null): Entry[] {
-  const matches = matcherOf(pattern);
-  return entries.filter((entry) => (standing === null || entry.standing === standing) && matches(entry.name));
+/** The jobs that `expression` and `standing` leave. */
+export function matching(entries: readonly Entry[], expression: RegExp, standing: Standing | null): Entry[] {
+  return entries.filter((entry) => (standing === null || entry.standing === standing) && expression.test(entry.name));
 }
 
-function matcherOf(pattern: string): (name: string) => boolean {
+/** `pattern` as it filters jobs; null where it is no regular expression, as while one is typed. */
+export function expressionOf(pattern: string): RegExp | null {
   try {
-    const expression = new RegExp(pattern, "i");
-    return (name) => expression.test(name);
+    return new RegExp(pattern, "i");
   } catch {
-    return (name) => name.toLowerCase().includes(pattern.toLowerCase());
+    return null;
   }
 }
 
-/** The job with the lowest validation loss among those without an error; null where they log it under different names. */
-export function bestOf(entries: readonly Entry[]): Entry | null {
+/**
+ * The job with the lowest validation loss of each family: jobs in one folder that log it under one name. Only such losses can be
+ * compared, and where it is doubtful no comparison is better than a wrong one: jobs at the top of the log directory may be anything,
+ * unless they have one name with different endings. Jobs with an error do not count.
+ */
+export function bestsOf(entries: readonly Entry[]): ReadonlySet<Entry> {
   const value = (entry: Entry): number => Number(entry.job?.best?.value ?? NaN);
+  const folderOf = ({ name }: Entry): string => name.slice(0, Math.max(0, name.lastIndexOf("/")));
+  const stems = new Set(entries.filter((entry) => folderOf(entry) === "").map((entry) => /^[^\d_]*/.exec(entry.name)?.[0]));
+  const topIsFamily = stems.size === 1 && !stems.has("");
   const candidates = entries.filter(
-    (entry) => entry.job !== null && bestIsValidation(entry.job) && entry.standing !== "error" && Number.isFinite(value(entry)),
+    (entry) =>
+      entry.job !== null &&
+      bestIsValidation(entry.job) &&
+      entry.standing !== "error" &&
+      Number.isFinite(value(entry)) &&
+      (topIsFamily || folderOf(entry) !== ""),
   );
-  // Losses under different names may be different losses: no comparison is better than a wrong one.
-  if (new Set(candidates.map((entry) => entry.job?.best?.tag)).size !== 1) return null;
-  return candidates.reduce((a, b) => (value(b) < value(a) ? b : a));
+  const families = groupBy(candidates, (entry) => JSON.stringify([folderOf(entry), entry.job?.best?.tag]));
+  const compared = [...families.values()].filter((family) => family.length > 1);
+  return new Set(compared.map((family) => family.reduce((a, b) => (value(b) < value(a) ? b : a))));
 }
 
 /** Whether the best value is of the validation loss. */
@@ -360,4 +398,13 @@ export function lossesOf(job: Job): { readonly training: RunTag | null; readonly
     return members.find(([, tag]) => tag === job.best?.tag) ?? members[0] ?? null;
   };
   return { training: pick("training_loss"), validation: pick("validation_loss") };
+}
+
+const MOST_CURVES = 4;
+
+/** The losses to look at where nothing was found: the two that belong together, or all where none is the main one, as in a GAN. */
+export function curvesOf(job: Job): RunTag[] {
+  const { training_loss: training = [], validation_loss: validation = [] } = job.roles;
+  if (job.best === null) return [...training, ...validation].slice(0, MOST_CURVES);
+  return Object.values(lossesOf(job)).filter((member) => member !== null);
 }

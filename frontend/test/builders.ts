@@ -1,6 +1,6 @@
 import type { Points } from "../src/api";
 import type { Curve } from "../src/chart/curves";
-import type { Diagnosis, Job, Outcome, Report } from "../src/report";
+import type { Diagnosis, Job, Note, Outcome, Report } from "../src/report";
 
 export function diagnosis(its: Partial<Diagnosis> = {}): Diagnosis {
   return {
@@ -38,6 +38,7 @@ export function job(name: string, its: Partial<Job> = {}): Job {
     tags: 2,
     points: 200,
     captures: [],
+    histogram_runs: [],
     roles: { training_loss: [[`${name}/train`, "epoch_loss"]], validation_loss: [[`${name}/validation`, "epoch_loss"]] },
     best: null,
     ...its,
@@ -48,8 +49,8 @@ export function withBest(name: string, value: number): Job {
   return job(name, { best: { run: `${name}/validation`, tag: "epoch_loss", step: 10, value, last: value } });
 }
 
-export function report(jobs: readonly Job[], outcomes: readonly Outcome[] = []): Report {
-  return { schema_version: 1, logdir: "logs", rules: ["overfitting"], jobs, outcomes, notes: [] };
+export function report(jobs: readonly Job[], outcomes: readonly Outcome[] = [], notes: readonly Note[] = []): Report {
+  return { schema_version: 1, logdir: "logs", rules: ["overfitting"], jobs, outcomes, notes };
 }
 
 /** Points of a series; NaN and infinite values become what the server sends for them. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { aligned, count, duration, integer, list, megabytes, number, percent, size } from "../src/format";
+import { aligned, count, duration, integer, list, megabytes, number, percent, size, stepRange } from "../src/format";
 
 describe("number", () => {
   it.each([
@@ -21,6 +21,12 @@ describe("number", () => {
 });
 
 it("never rounds a step", () => expect(integer(1234567)).toBe("1,234,567"));
+
+it("writes steps whole", () => {
+  expect(stepRange(0, 59)).toBe("steps 0 to 59");
+  expect(stepRange(50000, 1234567)).toBe("steps 50,000 to 1,234,567");
+  expect(stepRange(7, 7)).toBe("step 7");
+});
 
 it("counts one thing and many", () => {
   expect(count(1, "job")).toBe("1 job");

@@ -1,5 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { bestOf, countOf, entriesOf, gapsOf, inOrder, isShown, lossesOf, matching, rolesOf, tallyOf, worstFirst } from "../src/report";
+import {
+  bestsOf,
+  countOf,
+  curvesOf,
+  entriesOf,
+  expressionOf,
+  findingOf,
+  gapsOf,
+  inOrder,
+  isShown,
+  lossesOf,
+  matching,
+  nothingFound,
+  rolesOf,
+  tallyOf,
+  worstFirst,
+} from "../src/report";
 import { diagnosis, job, outcome, report, withBest } from "./builders";
 
 describe("a diagnosis is shown", () => {
@@ -76,18 +92,81 @@ describe("the order of jobs", () => {
     expect(names(inOrder(entries, ["warns", "run9"]))).toEqual(["warns", "run9", "run10", "breaks", "noted"]));
 
   it("is filtered by a regular expression and by standing", () => {
-    expect(names(matching(entries, "^RUN\\d", null))).toEqual(["run10", "run9"]);
-    expect(names(matching(entries, "", "warning"))).toEqual(["warns"]);
+    expect(names(matching(entries, /^RUN\d/i, null))).toEqual(["run10", "run9"]);
+    expect(names(matching(entries, /(?:)/, "warning"))).toEqual(["warns"]);
   });
 
-  it("takes an unfinished expression as plain text", () =>
-    expect(names(matching(entriesOf(report([job("a(b"), job("c")])), "a(", null))).toEqual(["a(b"]));
+  it("is not filtered by what is no expression yet", () => {
+    expect(expressionOf("RUN")?.test("run9")).toBe(true);
+    expect(expressionOf("[(")).toBeNull();
+  });
+});
 
-  it("names the lowest validation loss", () => expect(bestOf(entries)?.name).toBe("run9"));
+describe("the lowest validation loss", () => {
+  const bests = (jobs: Parameters<typeof report>[0], outcomes: Parameters<typeof report>[1] = []) =>
+    [...bestsOf(entriesOf(report(jobs, outcomes)))].map((entry) => entry.name);
 
-  it("compares no losses of different names", () => {
-    const other = job("x", { roles: { validation_loss: [["x", "nll"]] }, best: { run: "x", tag: "nll", step: 1, value: 0, last: 0 } });
-    expect(bestOf(entriesOf(report([withBest("a", 1), other])))).toBeNull();
+  it("is named in every folder of several jobs", () =>
+    expect(bests([withBest("a/x", 2), withBest("a/y", 1), withBest("b/x", 0.2), withBest("b/y", 0.1), withBest("c/x", 0)])).toEqual([
+      "a/y",
+      "b/y",
+    ]));
+
+  it("is named at the top where the jobs have one name with different endings", () => {
+    expect(bests([withBest("run_10", 2), withBest("run_9", 1)])).toEqual(["run_9"]);
+    expect(bests([withBest("mnist", 0.1), withBest("cifar", 1)])).toEqual([]);
+    expect(bests([withBest("run_10", 2), withBest("run_9", 1), job("gan")])).toEqual([]);
+    expect(bests([withBest("20260101", 2), withBest("20260102", 1)])).toEqual([]);
+  });
+
+  it("is none of a job with an error", () =>
+    expect(
+      bests(
+        [withBest("a/x", 0), withBest("a/y", 1), withBest("a/z", 2)],
+        [outcome("non-finite-loss", "a/x", { diagnoses: [diagnosis({ severity: "error" })] })],
+      ),
+    ).toEqual(["a/y"]));
+
+  it("is none among losses of different names", () => {
+    const other = job("a/x", { roles: { validation_loss: [["x", "nll"]] }, best: { run: "x", tag: "nll", step: 1, value: 0, last: 0 } });
+    expect(bests([withBest("a/y", 1), other])).toEqual([]);
+  });
+});
+
+describe("where no diagnosis is shown", () => {
+  const entry = (outcomes: Parameters<typeof report>[1], its = {}, notes: Parameters<typeof report>[2] = []) => {
+    const [made] = entriesOf(report([job("a", its)], outcomes, notes));
+    if (!made) throw new Error("no entry");
+    return made;
+  };
+  const missing = ["loss-spikes", "memory-growth"].map((rule) => outcome(rule, "a", { status: "not_applicable", reason: "" }));
+
+  it("it is said how much was looked at", () => {
+    const clear = entry([outcome("overfitting", "a"), outcome("loss-divergence", "a"), ...missing]);
+    expect([clear.standing, nothingFound(clear)]).toEqual(["clear", "Nothing found in 2 checks"]);
+  });
+
+  it("and how much could not be, where that is most", () => {
+    const clear = entry([outcome("overfitting", "a"), ...missing]);
+    expect([clear.standing, findingOf(clear)]).toEqual(["clear", "Nothing found in 1 check, 2 not checked"]);
+    expect(nothingFound(entry(missing))).toBe("Nothing could be checked");
+  });
+
+  it("what is only noted is not nothing", () => {
+    const note = diagnosis({ severity: "info", summary: "Only loss is logged." });
+    const noted = entry([outcome("overfitting", "a"), outcome("missing-validation", "a", { diagnoses: [note, note] })]);
+    expect([noted.standing, nothingFound(noted)]).toEqual(["info", "No problem found in 2 checks"]);
+    expect(findingOf(noted)).toBe("No problem found, 2 notes: Only loss is logged.");
+  });
+
+  it("because no run could be read, the reason stands there", () => {
+    const notes = [{ job: "a", run: "a", text: "x is empty" }];
+    const empty = { runs: ["a"], points: 0 };
+    const unread = entry(missing, empty, notes);
+    expect([unread.standing, findingOf(unread)]).toEqual(["unread", "x is empty"]);
+    expect(entry(missing, empty).standing).toBe("none");
+    expect(entry(missing, { ...empty, runs: ["a", "b"] }, notes).standing).toBe("none");
+    expect(entry(missing, { ...empty, histogram_runs: ["a"] }, notes).standing).toBe("none");
   });
 });
 
@@ -129,4 +208,18 @@ it("draws training and validation loss that count the same steps", () => {
   } as const;
   const best = { run: "b", tag: "epoch_loss", step: 1, value: 1, last: 1 };
   expect(lossesOf(job("a", { roles, best }))).toEqual({ training: ["a", "epoch_loss"], validation: ["b", "epoch_loss"] });
+});
+
+it("shows all losses of a job that has no main one, up to four", () => {
+  const losses = ["d", "g", "cycle", "identity", "gp"].map((tag) => ["a", tag] as const);
+  expect(curvesOf(job("a", { roles: { training_loss: losses }, best: null })).map(([, tag]) => tag)).toEqual([
+    "d",
+    "g",
+    "cycle",
+    "identity",
+  ]);
+  expect(curvesOf(withBest("a", 1))).toEqual([
+    ["a/train", "epoch_loss"],
+    ["a/validation", "epoch_loss"],
+  ]);
 });

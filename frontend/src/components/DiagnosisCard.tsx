@@ -1,4 +1,4 @@
-import { integer, sentence } from "../format";
+import { sentence, stepRange } from "../format";
 import type { Diagnosis, Entry, Finding } from "../report";
 import { About } from "./About";
 import { Exhibits } from "./Exhibits";
@@ -72,5 +72,5 @@ export function DiagnosisCard({ finding, entry, open, onToggle }: Props) {
 
 function stepsOf({ onset_step: onset, last_step: last }: Diagnosis): string {
   if (onset === null) return "";
-  return last === null || last === onset ? `step ${integer(onset)}` : `steps ${integer(onset)} to ${integer(last)}`;
+  return stepRange(onset, last ?? onset);
 }

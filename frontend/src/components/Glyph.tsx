@@ -10,6 +10,7 @@ export function Glyph({ kind, named = false }: { readonly kind: Standing; readon
       {kind === "info" && <circle cx="7" cy="7" r="4.5" class="ring" />}
       {kind === "clear" && <path d="M2.6 7.4 5.6 10.4 11.4 4" class="tick" />}
       {kind === "none" && <path d="M3 7h8" class="tick" />}
+      {kind === "unread" && <path d="m3.5 3.5 7 7m0-7-7 7" class="tick" />}
     </svg>
   );
 }

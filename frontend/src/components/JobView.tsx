@@ -1,14 +1,15 @@
 import { useEffect, useRef } from "preact/hooks";
 import { runWithin } from "../chart/curves";
-import { count, duration, integer, list } from "../format";
+import { count, duration, integer, list, stepRange } from "../format";
 import { moveFocus, useKeys } from "../keys";
-import { type Entry, type Finding, type Job, lossesOf, nothingFound, type Outcome } from "../report";
+import { curvesOf, type Entry, type Finding, type Job, nothingFound, type Outcome } from "../report";
 import { jobRoute, NONE, OVERVIEW, type Route } from "../route";
 import { Counts } from "./Counts";
 import { DiagnosisCard } from "./DiagnosisCard";
 import { Chevron, Glyph } from "./Glyph";
 import { RouteLink } from "./RouteLink";
 import { SeriesChart } from "./SeriesChart";
+import { PartialBar } from "./States";
 import { writerName } from "./writers";
 
 interface Props {
@@ -22,7 +23,9 @@ interface Props {
 export function JobView({ entry, entries, open, go }: Props) {
   const main = useRef<HTMLElement>(null);
   const title = useRef<HTMLHeadingElement>(null);
-  const opened = open ?? entry.shown[0]?.key ?? NONE;
+  const findings = [...entry.shown, ...entry.noted, ...entry.muted];
+  const isThere = open === NONE || findings.some((finding) => finding.key === open);
+  const opened = (isThere ? open : entry.shown[0]?.key) ?? NONE;
   const headers = (): HTMLElement[] => [...(main.current?.querySelectorAll<HTMLElement>(".diagnosis-header") ?? [])];
   const goJob = (by: 1 | -1): void => {
     const next = entries[entries.indexOf(entry) + by];
@@ -45,7 +48,7 @@ export function JobView({ entry, entries, open, go }: Props) {
 
   const card = (finding: Finding) => (
     <DiagnosisCard
-      key={finding.key}
+      key={`${entry.name} ${finding.key}`}
       finding={finding}
       entry={entry}
       open={finding.key === opened}
@@ -55,7 +58,7 @@ export function JobView({ entry, entries, open, go }: Props) {
 
   return (
     <div class="job-view">
-      <Rail entries={entries} current={entry} />
+      <Rail entries={entries} current={entry} hasCards={findings.length > 0} />
       <main ref={main}>
         <header class="job-header">
           <div>
@@ -70,8 +73,9 @@ export function JobView({ entry, entries, open, go }: Props) {
           <span class="grow" />
           <Counts entry={entry} />
         </header>
+        <PartialBar key={entry.name} notes={entry.notes} />
         {entry.shown.map(card)}
-        {entry.shown.length === 0 && <Nothing entry={entry} />}
+        {entry.shown.length === 0 && <Nothing key={entry.name} entry={entry} />}
         {entry.noted.length > 0 && <h2 class="also">Also noted</h2>}
         {entry.noted.map(card)}
         {entry.muted.length > 0 && <h2 class="also">{count(entry.muted.length, "diagnosis", "diagnoses")} muted</h2>}
@@ -88,11 +92,12 @@ export function JobView({ entry, entries, open, go }: Props) {
 
 /** A job without a diagnosis still has curves to look at. */
 function Nothing({ entry }: { readonly entry: Entry }) {
-  const losses = entry.job ? Object.values(lossesOf(entry.job)).filter((member) => member !== null) : [];
+  const losses = entry.job ? curvesOf(entry.job) : [];
   return (
     <section class="nothing" aria-label="Nothing found">
       <p>
-        <Glyph kind={entry.clear.length > 0 ? "clear" : "none"} /> {nothingFound(entry)}.
+        <Glyph kind={entry.standing} /> {nothingFound(entry)}
+        {entry.noted.length > 0 && `; ${count(entry.noted.length, "note")} below`}.
       </p>
       {losses.length > 0 && (
         <figure>
@@ -103,7 +108,13 @@ function Nothing({ entry }: { readonly entry: Entry }) {
   );
 }
 
-function Rail({ entries, current }: { readonly entries: readonly Entry[]; readonly current: Entry }) {
+interface RailProps {
+  readonly entries: readonly Entry[];
+  readonly current: Entry;
+  readonly hasCards: boolean;
+}
+
+function Rail({ entries, current, hasCards }: RailProps) {
   const selected = useRef<HTMLLIElement>(null);
   useEffect(() => selected.current?.scrollIntoView({ block: "nearest" }), [current.name]);
   return (
@@ -123,7 +134,17 @@ function Rail({ entries, current }: { readonly entries: readonly Entry[]; readon
         ))}
       </ul>
       <p class="keys">
-        <kbd>j</kbd> <kbd>k</kbd> next, previous <kbd>Enter</kbd> open <kbd>Esc</kbd> back
+        <kbd>J</kbd> <kbd>K</kbd> next, previous job
+        {hasCards && (
+          <>
+            <br />
+            <kbd>j</kbd> <kbd>k</kbd> next, previous finding
+            <br />
+            <kbd>Enter</kbd> open, close
+          </>
+        )}
+        <br />
+        <kbd>Esc</kbd> back
       </p>
     </nav>
   );
@@ -131,11 +152,10 @@ function Rail({ entries, current }: { readonly entries: readonly Entry[]; readon
 
 const MOST_RUNS = 4;
 
-/** Keras, 4,800 steps in 1 h 12 min, runs `train` and `validation`. */
+/** Keras, steps 0 to 4,800 in 1 h 12 min, runs `train` and `validation`. */
 function Facts({ job }: { readonly job: Job }) {
   const { first_step: first, last_step: last } = job;
-  const steps =
-    first === null || last === null ? null : first > 1 ? `steps ${integer(first)} to ${integer(last)}` : `${integer(last)} steps`;
+  const steps = first === null || last === null ? null : stepRange(first, last);
   const words = [writerName(job.writer), steps && `${steps} in ${duration(job.duration_s)}`, job.finished ? null : "still running"].filter(
     Boolean,
   );

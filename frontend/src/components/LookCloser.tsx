@@ -24,7 +24,7 @@ export function LookCloser({ links }: { readonly links: readonly Link[] }) {
                 if (isPlain(event) && openInPlace(link.href, link.tab)) event.preventDefault();
               }}
             >
-              {link.label} <span aria-hidden="true">↗</span>
+              {link.label}
             </a>
           </li>
         ))}

@@ -1,13 +1,26 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { aligned, count, duration, integer, number } from "../format";
 import { moveFocus, useKeys } from "../keys";
-import { bestIsValidation, bestOf, type Entry, matching, nothingFound, type Report, STANDINGS, type Standing, tallyOf } from "../report";
+import {
+  bestIsValidation,
+  bestsOf,
+  type Entry,
+  expressionOf,
+  findingOf,
+  matching,
+  type Report,
+  STANDINGS,
+  type Standing,
+  tallyOf,
+} from "../report";
 import { COVERAGE, jobRoute } from "../route";
 import { Counts } from "./Counts";
 import { Glyph } from "./Glyph";
 import { RouteLink } from "./RouteLink";
 import { Sparkline } from "./Sparkline";
-import { AllClear, NoMatch, PartialBar } from "./States";
+import { AllClear, NoMatch, PartialBar, partlyRead } from "./States";
+
+const EVERY = /(?:)/;
 
 interface Props {
   readonly report: Report;
@@ -20,10 +33,11 @@ interface Props {
 /** Every job in a line, worst first. */
 export function Overview({ report, entries, reading, selected, onSelect }: Props) {
   const [pattern, setPattern] = useState("");
+  const [expression, setExpression] = useState(EVERY);
   const [standing, setStanding] = useState<Standing | null>(null);
   const filter = useRef<HTMLInputElement>(null);
   const table = useRef<HTMLTableElement>(null);
-  const visible = matching(entries, pattern, standing);
+  const visible = matching(entries, expression, standing);
   const current = visible.find((entry) => entry.name === selected) ?? visible[0];
   const at = current ? visible.indexOf(current) : -1;
   const rows = (): HTMLElement[] => [...(table.current?.querySelectorAll<HTMLElement>("a.row-link") ?? [])];
@@ -37,13 +51,21 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
 
   // Back from a job: to the row it came from.
   useEffect(() => {
-    if (document.hasFocus() && selected !== null) rows()[at]?.focus();
+    if (selected === null) return;
+    if (document.hasFocus()) rows()[at]?.focus();
+    else rows()[at]?.scrollIntoView({ block: "nearest" });
   }, []);
 
+  // While a pattern is none yet, the list stays as the last one left it.
+  const filterBy = (text: string): void => {
+    setPattern(text);
+    setExpression((last) => expressionOf(text) ?? last);
+  };
   const clearFilter = (): void => {
-    setPattern("");
+    filterBy("");
     setStanding(null);
   };
+  const isInvalid = expressionOf(pattern) === null;
 
   return (
     <main>
@@ -60,7 +82,8 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
             value={pattern}
             placeholder="Filter jobs (regex)"
             spellcheck={false}
-            onInput={(event) => setPattern(event.currentTarget.value)}
+            aria-invalid={isInvalid}
+            onInput={(event) => filterBy(event.currentTarget.value)}
             onKeyDown={(event) => {
               if (event.key !== "Escape") return;
               clearFilter();
@@ -70,14 +93,17 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
           <kbd>/</kbd>
         </label>
         <StandingFilter entries={entries} chosen={standing} onChoose={setStanding} />
+        <span class="invalid" role="status">
+          {isInvalid && `“${pattern}” is not a valid regular expression`}
+        </span>
       </div>
-      <PartialBar report={report} />
+      <PartialBar notes={report.notes} lead={partlyRead(report)} />
       <Tally report={report} reading={reading} />
       {!reading && entries.every((entry) => entry.shown.length === 0) && <AllClear report={report} entries={entries} />}
       {visible.length === 0 && !reading && (pattern !== "" || standing !== null) ? (
         <NoMatch pattern={pattern || STANDINGS[standing ?? "clear"]} hidden={entries.length} onClear={clearFilter} />
       ) : (
-        <Jobs table={table} entries={visible} best={bestOf(entries)} current={current ?? null} onSelect={onSelect} />
+        <Jobs table={table} entries={visible} bests={bestsOf(entries)} current={current ?? null} onSelect={onSelect} />
       )}
     </main>
   );
@@ -98,7 +124,7 @@ function StandingFilter({
       <button type="button" aria-pressed={chosen === null} onClick={() => onChoose(null)}>
         All <b>{entries.length}</b>
       </button>
-      {(["error", "warning", "info", "none", "clear"] as const)
+      {(["error", "warning", "unread", "info", "none", "clear"] as const)
         .filter((standing) => of(standing) > 0)
         .map((standing) => (
           <button
@@ -135,12 +161,12 @@ function Tally({ report, reading }: { readonly report: Report; readonly reading:
 interface JobsProps {
   readonly table: { current: HTMLTableElement | null };
   readonly entries: readonly Entry[];
-  readonly best: Entry | null;
+  readonly bests: ReadonlySet<Entry>;
   readonly current: Entry | null;
   readonly onSelect: (name: string) => void;
 }
 
-function Jobs({ table, entries, best, current, onSelect }: JobsProps) {
+function Jobs({ table, entries, bests, current, onSelect }: JobsProps) {
   const values = aligned(entries.map((entry) => number(entry.job?.best?.value ?? null)));
   const lasts = aligned(entries.map((entry) => number(entry.job?.best?.last ?? null)));
   return (
@@ -189,10 +215,7 @@ function Jobs({ table, entries, best, current, onSelect }: JobsProps) {
               {findingOf(entry)}
             </td>
             <td>{entry.job && <Sparkline entry={entry} job={entry.job} />}</td>
-            <td
-              class={`right ${entry === best ? "lead" : ""}`}
-              title={entry.job && !bestIsValidation(entry.job) ? "training loss" : "validation loss"}
-            >
+            <td class={`right ${bests.has(entry) ? "lead" : ""}`} title={titleOfBest(entry, bests)}>
               {values[i]}
             </td>
             <td class="right soft">{entry.job?.best && integer(entry.job.best.step)}</td>
@@ -208,8 +231,7 @@ function Jobs({ table, entries, best, current, onSelect }: JobsProps) {
   );
 }
 
-function findingOf(entry: Entry): string {
-  const worst = entry.shown[0] ?? entry.noted[0];
-  if (worst) return worst.diagnosis.summary;
-  return nothingFound(entry);
+function titleOfBest(entry: Entry, bests: ReadonlySet<Entry>): string {
+  if (bests.has(entry)) return "lowest validation loss of the jobs in its folder";
+  return entry.job && !bestIsValidation(entry.job) ? "training loss" : "validation loss";
 }

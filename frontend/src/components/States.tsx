@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import type { Progress } from "../api";
 import { count, integer, megabytes, number } from "../format";
-import { bestIsValidation, bestOf, type Entry, type Note, type Report, tallyOf } from "../report";
-import { COVERAGE } from "../route";
+import { useKeys } from "../keys";
+import { bestsOf, type Entry, type Note, type Report, tallyOf } from "../report";
+import { COVERAGE, OVERVIEW, type Route } from "../route";
 import { CodeLine, CopyButton } from "./Copy";
 import { Glyph } from "./Glyph";
 import { RouteLink } from "./RouteLink";
@@ -31,24 +32,24 @@ export function ReadingBar({ progress }: { readonly progress: Progress | null })
   );
 }
 
-/** Partial: what could not be read to its end, a line each. The report stands for the rest. */
-export function PartialBar({ report }: { readonly report: Report }) {
+/** In how many runs something could not be read. */
+export function partlyRead({ jobs, notes }: Report): string {
+  const runs = new Set(notes.filter((note) => note.run !== "").map((note) => note.run)).size;
+  const total = jobs.reduce((sum, job) => sum + job.runs.length, 0);
+  return runs > 0 ? `${integer(runs)} of ${count(total, "run")} could not be read whole.` : "";
+}
+
+/** Partial: what could not be read, a line each. The report stands for the rest. */
+export function PartialBar({ notes, lead }: { readonly notes: readonly Note[]; readonly lead?: string }) {
   const [open, setOpen] = useState(false);
-  const { notes } = report;
   const first = notes[0];
   if (!first) return null;
-  const runs = new Set(notes.filter((note) => note.run !== "").map((note) => note.run)).size;
-  const total = report.jobs.reduce((sum, job) => sum + job.runs.length, 0);
   return (
     <div class="partial">
       <Glyph kind="warning" />
       <div>
         <p>
-          {runs > 0 && (
-            <b>
-              {integer(runs)} of {count(total, "run")} {runs === 1 ? "is" : "are"} read in part.{" "}
-            </b>
-          )}
+          {lead && <b>{lead} </b>}
           <NoteText note={first} />
         </p>
         {open &&
@@ -97,6 +98,19 @@ export function Empty({ logdir }: { readonly logdir: string }) {
   );
 }
 
+/** An address whose job is not there (any more). */
+export function NoJob({ name, go }: { readonly name: string; readonly go: (route: Route) => void }) {
+  useKeys({ Escape: () => go(OVERVIEW) });
+  return (
+    <main class="blank">
+      <h1>There is no job {name}.</h1>
+      <p>
+        <RouteLink route={OVERVIEW}>All jobs</RouteLink>
+      </p>
+    </main>
+  );
+}
+
 /** Error: the message as it came, one way on, and the text to pass on. */
 export function Failure({ message, onRetry }: { readonly message: string; readonly onRetry: () => void }) {
   return (
@@ -116,23 +130,29 @@ export function Failure({ message, onRetry }: { readonly message: string; readon
   );
 }
 
-/** Nothing found: the tally, and the way to what could not be checked. */
+/** No job has a diagnosis that is shown: the tally, and the way to what could not be checked. */
 export function AllClear({ report, entries }: { readonly report: Report; readonly entries: readonly Entry[] }) {
   const tally = tallyOf(report.outcomes);
   const noted = entries.reduce((sum, entry) => sum + entry.noted.length, 0);
-  const best = bestOf(entries);
+  const [best, ...others] = bestsOf(entries);
+  const [kind, found] =
+    noted > 0
+      ? (["info", "No problem found"] as const)
+      : tally.clear > 0
+        ? (["clear", "Nothing found"] as const)
+        : (["none", "Nothing could be checked"] as const);
   return (
-    <section class="blank all-clear" aria-label="Nothing found">
+    <section class="blank all-clear" aria-label="Summary">
       <h2>
-        <Glyph kind="clear" /> Nothing found in {count(report.jobs.length, "job")}
+        <Glyph kind={kind} /> {found} in {count(report.jobs.length, "job")}
       </h2>
       <p>
-        {count(tally.clear, "check")} by {count(report.rules.length, "rule")} {tally.clear === 1 ? "is" : "are"} clear.{" "}
-        {noted > 0 && `${count(noted, "thing")} noted, below a warning. `}
-        {best?.job?.best && (
+        {tally.clear > 0 &&
+          `${count(tally.clear, "check")} by ${count(report.rules.length, "rule")} ${tally.clear === 1 ? "is" : "are"} clear. `}
+        {noted > 0 && `${count(noted, "note")}, below a warning. `}
+        {best?.job?.best && others.length === 0 && (
           <>
-            Best: {best.name} ({bestIsValidation(best.job) ? "validation" : "training"} loss {number(best.job.best.value)} at step{" "}
-            {integer(best.job.best.step)}).{" "}
+            Best: {best.name} (validation loss {number(best.job.best.value)} at step {integer(best.job.best.step)}).{" "}
           </>
         )}
         {tally.notChecked > 0 && (

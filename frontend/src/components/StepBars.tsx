@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { medianOf, ticksOf } from "../chart/bars";
-import { integer, number } from "../format";
+import { count, integer, number } from "../format";
 import type { TraceExhibit } from "../report";
 import { DataTable } from "./DataTable";
 
@@ -61,7 +61,7 @@ export function StepBars({ exhibit }: { readonly exhibit: TraceExhibit }) {
               width={width}
               height={HEIGHT}
               role="img"
-              aria-label={`Time of ${integer(steps.length)} steps, split into ${exhibit.wait_label} and computing; median ${number(median)} ms`}
+              aria-label={`Time of ${count(steps.length, "step")}, split into ${exhibit.wait_label} and computing; median ${number(median)} ms`}
             >
               {ticks.map((tick) => (
                 <g key={tick}>
