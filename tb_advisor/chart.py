@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_advisor.report import Json, plain
-from tb_advisor.series import Series
+from tb_advisor.series import Floats, Series
 
 # A marked range with more points than this is thinned like the rest; its two ends always stay.
 MOST_MARKED_POINTS = 500
@@ -54,14 +54,18 @@ def bucket_indices(series: Series, points: int, keep: Iterable[tuple[int, int]])
 
 def _extremes(series: Series, points: int) -> NDArray[np.intp]:
     starts = np.unique(np.linspace(0, len(series), max(1, points // 4), endpoint=False).astype(np.intp))
-    buckets = np.split(series.values, starts[1:])
-    finite = np.isfinite(series.values)
-    lows = np.split(np.where(finite, series.values, np.inf), starts[1:])
-    highs = np.split(np.where(finite, series.values, -np.inf), starts[1:])
-    low = starts + [int(bucket.argmin()) for bucket in lows]
-    high = starts + [int(bucket.argmax()) for bucket in highs]
-    last = starts + [len(bucket) - 1 for bucket in buckets]
-    return np.concatenate([starts, low, high, last])
+    values = series.values
+    finite = np.isfinite(values)
+    low = _first_smallest(np.where(finite, values, np.inf), starts)
+    high = _first_smallest(np.where(finite, -values, np.inf), starts)
+    return np.concatenate([starts, low, high, np.append(starts[1:], len(series)) - 1])
+
+
+def _first_smallest(values: Floats, starts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where the smallest value of each bucket stands first. A bucket ends where the next one starts."""
+    smallest = np.minimum.reduceat(values, starts)
+    places = np.flatnonzero(values == np.repeat(smallest, np.diff(starts, append=len(values))))
+    return places[np.searchsorted(places, starts)]
 
 
 def _edges_of_non_finite(series: Series) -> NDArray[np.intp]:
