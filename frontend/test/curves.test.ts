@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { columnsOf, holesOf, labelsOf, lastOf, nearest, panelsOf, roleOf, runWithin, wantsLog, writtenAs } from "../src/chart/curves";
+import {
+  allowsLog,
+  columnsOf,
+  holesOf,
+  labelsOf,
+  lastOf,
+  nearest,
+  panelsOf,
+  roleOf,
+  runWithin,
+  wantsLog,
+  writtenAs,
+} from "../src/chart/curves";
 import { curve, job, points } from "./builders";
 
 describe("columns", () => {
@@ -110,5 +122,10 @@ describe("a logarithmic axis", () => {
   it("is chosen where the largest value hides the others", () =>
     expect(wantsLog([curve({ points: points([0, 1, 2], [1, 2, 1e6]) })])).toBe(true));
   it("is not for a loss as usual", () => expect(wantsLog([curve({ points: points([0, 1, 2], [2.3, 0.5, 0.1]) })])).toBe(false));
+  it("is offered where it hides no more than zeros", () => {
+    expect(allowsLog([curve({ points: points([0, 1, 2], [2, 0, NaN]) })])).toBe(true);
+    expect(allowsLog([curve({ points: points([0, 1], [2, -900]) })])).toBe(false);
+    expect(allowsLog([curve({ points: points([0, 1], [0, 0]) })])).toBe(false);
+  });
   it("cannot show zero", () => expect(wantsLog([curve({ points: points([0, 1, 2], [0, 1, 1e6]) })])).toBe(false));
 });

@@ -148,6 +148,12 @@ export function holesOf(points: Points): Hole[] {
   return holes;
 }
 
+/** Whether a logarithmic axis hides no more than zeros. */
+export function allowsLog(curves: readonly Curve[]): boolean {
+  const values = curves.flatMap((curve) => curve.points.values.filter((value) => value !== null));
+  return values.every((value) => value >= 0) && values.some((value) => value > 0);
+}
+
 /** Whether only a logarithmic axis shows the small values too: all are positive, and the largest is far above the usual one. */
 export function wantsLog(curves: readonly Curve[]): boolean {
   const values = curves.flatMap((curve) => curve.points.values.filter((value) => value !== null)).sort((a, b) => a - b);

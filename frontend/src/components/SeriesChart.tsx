@@ -1,6 +1,6 @@
 import { useContext, useEffect, useId, useMemo, useState } from "preact/hooks";
 import { fetchSeries, type Range } from "../api";
-import { type Curve, columnsOf, labelsOf, nearest, type Panel, panelsOf, roleOf, wantsLog, writtenAs } from "../chart/curves";
+import { allowsLog, type Curve, columnsOf, labelsOf, nearest, type Panel, panelsOf, roleOf, wantsLog, writtenAs } from "../chart/curves";
 import { Plot, type Pointed } from "../chart/Plot";
 import { count, integer, list } from "../format";
 import type { Cell, Entry, SeriesExhibit, Severity } from "../report";
@@ -34,8 +34,8 @@ export function SeriesChart({ exhibit, severity, entry }: Props) {
   const main = panels[0];
   const shownRange = range ?? rangeOf(curves);
   if (!main || shownRange === null) return <figcaption>No points between these steps.</figcaption>;
-  const isLog = log ?? wantsLog(main.curves);
-  const canBeLog = main.curves.some((curve) => curve.points.values.some((value) => value !== null && value > 0));
+  const canBeLog = allowsLog(main.curves);
+  const isLog = canBeLog && (log ?? wantsLog(main.curves));
   const best = entry.job?.best;
 
   return (
