@@ -82,27 +82,28 @@ class Buffer:
         damage: list[Damage] = []
         position, window = start, SMALLEST_WINDOW
         while position + HEADER <= stop:
-            starts, lengths = self._chain(position, min(position + window, stop))
-            if len(starts):
-                pieces.append((starts, lengths))
-                position = int(starts[-1] + lengths[-1]) + FOOTER
-                window = min(4 * window, LARGEST_WINDOW)
-                starts, lengths = self._repeated(position, stop, lengths) if stop - position > window else (starts[:0], lengths[:0])
-                if len(starts):
-                    pieces.append((starts, lengths))
-                    position = int(starts[-1] + lengths[-1]) + FOOTER
-                continue
-            window = SMALLEST_WINDOW
             length = self._length_at(position)
             if length is None:
                 following = self._next_header(position + 1, stop)
                 damage.append(Damage(position, following - position))
-                position = following
-            elif position + HEADER + length + FOOTER > stop:
+                position, window = following, SMALLEST_WINDOW
+                continue
+            if position + HEADER + length + FOOTER > stop:
                 break
-            else:
+            if length >= LONG:
                 pieces.append((np.array([position + HEADER]), np.array([length])))
-                position += HEADER + length + FOOTER
+                position, window = position + HEADER + length + FOOTER, SMALLEST_WINDOW
+                continue
+            end = min(position + window, stop)
+            starts, lengths = self._chain(position, end)
+            pieces.append((starts, lengths))
+            position = int(starts[-1] + lengths[-1]) + FOOTER
+            window = min(4 * window, LARGEST_WINDOW)
+            if end - LONG < position < stop - window:  # records go on to the end of what was searched, and there is more
+                starts, lengths = self._repeated(position, stop, lengths)
+                if len(starts):
+                    pieces.append((starts, lengths))
+                    position = int(starts[-1] + lengths[-1]) + FOOTER
         starts = np.concatenate([piece[0] for piece in pieces]) if pieces else np.empty(0, np.int64)
         lengths = np.concatenate([piece[1] for piece in pieces]) if pieces else np.empty(0, np.int64)
         return Frames(starts, lengths, tuple(damage), position)
@@ -125,7 +126,9 @@ class Buffer:
         return self.content[start : start + length].tobytes()
 
     def _chain(self, start: int, stop: int) -> tuple[Indices, Indices]:
-        """Starts and lengths of the payloads of short records that follow each other between `start` and `stop`."""
+        """Starts and lengths of the payloads of short records that follow each other from `start` on, the first of which ends
+        before `stop`.
+        """
         window = view(self.content, "<u8")[start : stop - HEADER + 1]
         heads = np.flatnonzero(window < LONG)
         lengths = window[heads].astype(np.int64)
@@ -133,8 +136,6 @@ class Buffer:
         valid = _HEADER_CRCS[lengths] == view(self.content, "<u4")[heads + 8]
         heads, lengths = heads[valid], lengths[valid]
         ends = heads + lengths + (HEADER + FOOTER)
-        if not len(heads) or heads[0] != start:
-            return heads[:0], lengths[:0]
         breaks = np.flatnonzero(ends[:-1] != heads[1:])
         count = int(breaks[0]) + 1 if len(breaks) else len(heads)
         count = int(np.searchsorted(ends[:count], stop, side="right"))
@@ -174,19 +175,21 @@ class Buffer:
         return bool(masked_crc(self.content[start : start + length].tobytes()) == stored)
 
     def _all_intact(self, starts: Indices, lengths: Indices) -> bool:
+        """Whether all of these short payloads agree with their checksums, by one CRC over a copy of their stretches."""
         if not len(starts):
             return True
-        first, last = int(starts[0]), int(starts[-1] + lengths[-1]) + FOOTER
-        registers = self.content[first:last].copy()
-        begin, end = starts - first, starts + lengths - first
-        for gap in np.flatnonzero(begin[1:] != end[:-1] + HEADER + FOOTER).tolist():
-            registers[end[gap] + FOOTER : begin[gap + 1]] = 0
+        follows = np.concatenate([[False], starts[1:] == starts[:-1] + lengths[:-1] + (FOOTER + HEADER)])
+        firsts = np.flatnonzero(~follows)
+        begin, end = starts[firsts], (starts + lengths)[np.append(firsts[1:], len(starts)) - 1] + FOOTER
+        registers = np.concatenate([self.content[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)])
+        shift = begin - np.concatenate([[0], np.cumsum(end - begin)[:-1]])
+        begin = starts - shift[np.cumsum(~follows) - 1]
         words = view(registers, "<u4")
-        view(registers, "<u8")[begin[1:] - HEADER] = 0  # the header before each payload but the first
-        words[begin[1:] - 4] = 0
+        view(registers, "<u8")[begin[follows] - HEADER] = 0
+        words[begin[follows] - 4] = 0
         words[begin] ^= np.uint32(0xFFFFFFFF)
-        stored = words[end] - np.uint32(0xA282EAD8)
-        words[end] = ~((stored >> np.uint32(17)) | (stored << np.uint32(15)))
+        stored = words[begin + lengths] - np.uint32(0xA282EAD8)
+        words[begin + lengths] = ~((stored >> np.uint32(17)) | (stored << np.uint32(15)))
         return bool(google_crc32c.extend(0xFFFFFFFF, registers.tobytes()) == 0xFFFFFFFF)
 
 
