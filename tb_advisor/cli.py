@@ -136,7 +136,7 @@ def _rule(name: str) -> Rule:
 
 
 def _exit_status(report: Report, fail_on: str) -> int:
-    if not report.jobs:
+    if not any(job.events or job.captures for job in report.jobs):
         return NOTHING_TO_READ
     if fail_on == "never":
         return NOTHING_FOUND

@@ -83,6 +83,21 @@ def test_neither_run_nor_capture(tmp_path):
     assert result.output.startswith("neither a run nor a capture in")
 
 
+@pytest.mark.parametrize("content", ["", "not an event file, " * 20])
+def test_a_run_in_which_nothing_can_be_read_is_none(tmp_path, content):
+    (tmp_path / "events.out.tfevents.1").write_text(content)
+    result = run("check", tmp_path)
+    assert result.exit_code == 3
+    assert "nothing could be checked" in result.output.replace("\n", " ")
+
+
+def test_everything_says_why_a_finding_is_not_shown_otherwise(tmp_path):
+    event_file(tmp_path / "resumed", {"loss": [0.4] * 50}, steps=list(range(10_000, 10_050)))
+    output = run("check", tmp_path, "--all").output.replace("\n", " ")
+    assert "loss-not-decreasing, low confidence" in output
+    assert "more not shown" not in output
+
+
 def test_an_unknown_rule_is_bad_usage_with_a_hint(tmp_path):
     result = run("check", tmp_path, "--select", "overfiting")
     assert result.exit_code == 2
