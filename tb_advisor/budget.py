@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tb_advisor.logdir.event_file import fingerprint
 from tb_advisor.logdir.jobs import JobFiles
 
 _UNKNOWN_MACHINE = 8 << 30
@@ -32,7 +31,7 @@ def memory_for(files: JobFiles) -> int:
 
 def event_bytes(files: JobFiles) -> int:
     """Size of the job's event files; captures are not kept in memory."""
-    return sum(fingerprint(path)[0] for run in files.runs for path in run.files)
+    return sum(size for run in files.runs for size, _, _ in run.fingerprints)
 
 
 def share_to_keep(found: Sequence[JobFiles], budget: int) -> float | None:

@@ -15,14 +15,14 @@ from tb_advisor.chart import bucket_indices
 from tb_advisor.diagnosis import Outcome, SeriesExhibit, Status
 from tb_advisor.evidence import Evidence
 from tb_advisor.evidence.run_state import quiet_until
-from tb_advisor.logdir.event_file import fingerprint
+from tb_advisor.logdir.event_file import Fingerprint
 from tb_advisor.logdir.jobs import Family, Job, JobFiles, RunCache, read_jobs
 from tb_advisor.message import Message, Missing
 from tb_advisor.report import JobSummary, summarize
 from tb_advisor.rule import Rule
 from tb_advisor.series import Series, Steps
 
-Fingerprints = list[tuple[int, int, int]]
+Fingerprints = tuple[Fingerprint, ...]
 
 # Of a series whose points are too many for memory. A point takes a step, a wall time, a value and a weight.
 _MOST_POINTS, _LEAST_POINTS = 5000, 800
@@ -89,7 +89,7 @@ class Cache:
     def outdated(self, found: Sequence[JobFiles]) -> Mapping[str, Fingerprints]:
         """The jobs that are new or changed or count as finished by now, with the fingerprints of their files."""
         now = time.time()
-        seen = {files.name: [fingerprint(path) for path in files.paths] for files in found}
+        seen = {files.name: files.fingerprints for files in found}
         return {
             name: fingerprints
             for name, fingerprints in seen.items()

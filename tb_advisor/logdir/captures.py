@@ -33,6 +33,8 @@ OLD_FORMATS = (
 _KINETO = (".pt.trace.json", ".pt.trace.json.gz")
 _CHROME = (".trace.json", ".trace.json.gz")
 _HEAD_BYTES = 1 << 15
+# No capture has a file that ends otherwise.
+ENDINGS = (".pb", ".json", ".gz", ".trace")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def find_captures(run: str, directory: Path, names: list[str]) -> list[Capture]:
     found = [Capture(_session_name(run, directory), run, tuple(directory / name for name in session))] if session else []
     seen = {capture.name for capture in found}
     for name in names:
-        if name in session or not _is_chrome_trace(directory / name, run_has_session=bool(session)):
+        if name in session or not _may_be_chrome_trace(name, bool(session)) or not _is_chrome_trace(directory / name):
             continue
         capture = Capture(_capture_name(run, _stem(name)), run, (directory / name,))
         if capture.name not in seen:
@@ -101,12 +103,15 @@ def _is_session(directory: Path) -> bool:
     return directory.absolute().parts[-3:-1] == ("plugins", "profile")
 
 
-def _is_chrome_trace(path: Path, run_has_session: bool) -> bool:
-    name = path.name
+def _may_be_chrome_trace(name: str, run_has_session: bool) -> bool:
     if name.endswith(_KINETO):
         return True
-    if run_has_session or not (name.endswith(".json.gz") or (name.endswith(".json") and "trace" in name)):
-        return False
+    return not run_has_session and (name.endswith(".json.gz") or (name.endswith(".json") and "trace" in name))
+
+
+def _is_chrome_trace(path: Path) -> bool:
+    if path.name.endswith(_KINETO):
+        return True
     head = _head(path)
     if head.startswith(b"["):
         return b'"ph"' in head

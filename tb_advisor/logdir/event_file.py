@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -43,6 +43,9 @@ _TENSOR_TYPES = {
     22: ("<u4", "uint32_val"),
     23: ("<u8", "uint64_val"),
 }
+# Size, modification time in nanoseconds and inode of a file.
+Fingerprint: TypeAlias = tuple[int, int, int]
+
 _DOUBLE, _HALF, _BFLOAT16 = 2, 19, 14
 _OTHER_VALUES = {"histo": "histograms", "image": "images", "audio": "audio"}
 
@@ -427,7 +430,7 @@ def scalar_of(tensor: TensorProto) -> float | None:
     return float(values[0]) if values else 0.0
 
 
-def fingerprint(path: Path) -> tuple[int, int, int]:
+def fingerprint(path: Path) -> Fingerprint:
     """Size, modification time in nanoseconds and inode of a file; zeros where it is gone."""
     try:
         status = path.stat()

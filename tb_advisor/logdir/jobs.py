@@ -28,8 +28,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tb_advisor.logdir.captures import ENDINGS as CAPTURE_ENDINGS
 from tb_advisor.logdir.captures import Capture, find_captures
-from tb_advisor.logdir.event_file import BUFFER_BYTES, HEAD_BYTES, EventFile, Reader, StoredEvent, fingerprint, scalar_tags_at_start
+from tb_advisor.logdir.event_file import (
+    BUFFER_BYTES,
+    HEAD_BYTES,
+    EventFile,
+    Fingerprint,
+    Reader,
+    StoredEvent,
+    fingerprint,
+    scalar_tags_at_start,
+)
 from tb_advisor.message import Message
 from tb_advisor.series import Histograms, Series, joined, joined_histograms
 
@@ -47,10 +57,11 @@ class LogdirError(Exception):
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The event files of one run, in order of their names."""
+    """The event files of one run, in order of their names, with their fingerprints when the run was found."""
 
     name: str
     files: tuple[Path, ...]
+    fingerprints: tuple[Fingerprint, ...]
 
 
 @dataclass(frozen=True)
@@ -61,15 +72,16 @@ class JobFiles:
     runs: tuple[RunFiles, ...]
     captures: tuple[Capture, ...]
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """All event files and capture files."""
-        return tuple(path for files in (*(r.files for r in self.runs), *(c.files for c in self.captures)) for path in files)
+    @cached_property
+    def fingerprints(self) -> tuple[Fingerprint, ...]:
+        """Those of all event files and capture files."""
+        of_captures = (fingerprint(path) for capture in self.captures for path in capture.files)
+        return (*(print_ for run in self.runs for print_ in run.fingerprints), *of_captures)
 
     @cached_property
     def bytes(self) -> int:
         """Size of all event files and captures, 0 for those that are gone."""
-        return sum(size for size, _, _ in map(fingerprint, self.paths))
+        return sum(size for size, _, _ in self.fingerprints)
 
 
 @dataclass(frozen=True)
@@ -174,7 +186,10 @@ class RunCache:
         """These runs with all that is in their files now. Small files are read together, which is why there may be
         several runs.
         """
-        grown = {run.name: [self._files[path] for path in run.files if self._has_grown(path)] for run in wanted}
+        grown = {
+            run.name: [self._files[path] for path, seen in zip(run.files, run.fingerprints, strict=True) if self._has_grown(path, seen)]
+            for run in wanted
+        }
         self._reader.read([file for files in grown.values() for file in files])
         for run in wanted:
             if grown[run.name] or run.name not in self._runs:
@@ -189,9 +204,9 @@ class RunCache:
         self._files = {path: file for path, file in self._files.items() if path in paths}
         self._runs = {name: run for name, run in self._runs.items() if name in names}
 
-    def _has_grown(self, path: Path) -> bool:
+    def _has_grown(self, path: Path, seen: Fingerprint) -> bool:
         """Whether there is something to read in the file; sets up its `EventFile` where it is new or another one."""
-        size, _, inode = fingerprint(path)
+        size, _, inode = seen
         known = self._files.get(path)
         grown = known is None or size != known.size
         if known is None or inode != known.inode or size < known.size or (grown and not _starts_with(path, known.head)):
@@ -230,8 +245,8 @@ def find_jobs(logdir: Path) -> list[JobFiles]:
     for name, directory, names in _walk(logdir):
         files = tuple(Path(directory, n) for n in names if is_event_file(n))
         if files:
-            runs[name] = RunFiles(name, files)
-        if len(files) < len(names):
+            runs[name] = RunFiles(name, files, tuple(map(fingerprint, files)))
+        if any(n.endswith(CAPTURE_ENDINGS) for n in names):
             captures.extend(find_captures(_run_of_session(name), Path(directory), names))
     grouped_runs: dict[str, list[RunFiles]] = defaultdict(list)
     grouped_captures: dict[str, list[Capture]] = defaultdict(list)
@@ -248,17 +263,19 @@ def read_jobs(found: Sequence[JobFiles], cache: RunCache) -> Iterator[Job]:
     `OSError`.
     """
     batch: list[JobFiles] = []
+    size = 0
     for index, files in enumerate(found):
         batch.append(files)
-        if index + 1 == len(found) or sum(job.bytes for job in batch) >= BUFFER_BYTES:
+        size += files.bytes
+        if index + 1 == len(found) or size >= BUFFER_BYTES:
             runs = {run.name: run for run in cache.read([run for job in batch for run in job.runs])}
             for job in batch:
                 yield _job(job, {run.name: runs[run.name] for run in job.runs})
-            batch = []
+            batch, size = [], 0
 
 
 def _job(files: JobFiles, runs: Mapping[str, Run]) -> Job:
-    written = [mtime for run in files.runs for _, mtime, _ in map(fingerprint, run.files)]
+    written = [mtime for run in files.runs for _, mtime, _ in run.fingerprints]
     return Job(files.name, runs, files.captures, time.time(), max(written, default=0) / 1e9)
 
 
@@ -361,7 +378,7 @@ def _is_part_of_parent(name: str, parent: str, runs: Mapping[str, RunFiles]) -> 
 
 
 def _is_add_scalars_run(name: str, owner: str, run: RunFiles) -> bool:
-    size, _, inode = fingerprint(run.files[0])
+    size, _, inode = run.fingerprints[0]
     below = name if owner == "." else name.removeprefix(owner + "/")
     return _is_add_scalars_file(run.files[0], below, min(size, HEAD_BYTES), inode)
 

@@ -87,12 +87,15 @@ def test_unchanged_runs_are_not_read_again_and_grown_ones_only_from_where_they_e
     event_file(tmp_path / "old", {"loss": [1.0]})
     grown = event_file(tmp_path / "new", {"loss": [1.0]})
     cache = RunCache()
-    runs = [job.runs[0] for job in find_jobs(tmp_path)]
-    before = dict(zip(("new", "old"), cache.read(runs), strict=True))
+
+    def read():
+        return {job.name: cache.read(job.runs)[0] for job in find_jobs(tmp_path)}
+
+    before = read()
     more = event_file(tmp_path / "elsewhere", {"loss": [0.5, 0.25]}, steps=[1, 2])
     with grown.open("ab") as stream:
         stream.write(more.read_bytes())
-    after = dict(zip(("new", "old"), cache.read(runs), strict=True))
+    after = read()
     assert after["old"] is before["old"]
     assert after["new"].scalars["loss"].values.tolist() == [1.0, 0.5, 0.25]
 
