@@ -247,6 +247,7 @@ describe("a link", () => {
     await page.waitForURL(/#timeseries/);
     await page.goBack();
     await page.waitForURL(/p\.advisor\.job=overfitting/);
+    await page.waitForFunction(() => (document.querySelector("iframe")?.clientHeight ?? 0) > 0); // the tab is in front again
     await page.goBack();
     await frame.waitForSelector("table.jobs");
   });
