@@ -57,16 +57,28 @@ export function showRoute(route: Route, how: "push" | "replace"): void {
   }, undefined);
 }
 
-/** Calls `changed` for every new address of this tab, Back and Forward included, and says whether another tab was shown before. */
+/**
+ * Calls `changed` for every new address of this tab, Back and Forward included, and says whether another tab was shown before.
+ *
+ * TensorBoard's router rewrites the address while it goes back, and then the browser reports no `hashchange`: `popstate` has to be
+ * heard too, and what was shown before has to be remembered here.
+ */
 export function onRouteChange(changed: (route: Route, fromOtherTab: boolean) => void): () => void {
-  const follow = ({ oldURL }: HashChangeEvent): void => {
-    const route = currentRoute();
-    if (route !== null) changed(route, parseRoute((oldURL ?? "").split("#")[1] ?? "") === null);
-  };
   return withParent(
     (host) => {
-      host.addEventListener("hashchange", follow);
-      return () => host.removeEventListener("hashchange", follow);
+      let before = host.location.hash;
+      const follow = (): void => {
+        const fromOtherTab = parseRoute(before) === null;
+        if (host.location.hash === before) return;
+        before = host.location.hash;
+        const route = parseRoute(before);
+        if (route !== null) changed(route, fromOtherTab);
+      };
+      const events = ["hashchange", "popstate"];
+      for (const name of events) host.addEventListener(name, follow);
+      return () => {
+        for (const name of events) host.removeEventListener(name, follow);
+      };
     },
     () => undefined,
   );
