@@ -2,5 +2,11 @@ import { defineConfig } from "vitest/config";
 
 // One browser and one TensorBoard after the other: the machine may have two cores only.
 export default defineConfig({
-  test: { include: ["e2e/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 120_000, fileParallelism: false },
+  test: {
+    expect: { poll: { timeout: 10_000 } },
+    include: ["e2e/**/*.test.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    fileParallelism: false,
+  },
 });

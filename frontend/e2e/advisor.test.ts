@@ -92,7 +92,7 @@ describe("the tab", () => {
       shown.push(await cards.nth(i).locator(".meta span").nth(1).innerText());
     }
     expect(shown.toSorted()).toEqual(rules);
-    expect(await frame.locator(".nothing").count()).toBe(rules.length === 0 ? 1 : 0);
+    await expect.poll(() => frame.locator(".nothing").count()).toBe(rules.length === 0 ? 1 : 0);
   });
 
   it("follows its own link through a reload", async () => {
@@ -113,7 +113,7 @@ describe("the tab", () => {
     await frame.waitForSelector("h1 >> text=nan");
     await page.goBack();
     await frame.waitForSelector("h1 >> text=overfitting");
-    expect(await frame.locator(".diagnosis.open").count()).toBe(0);
+    await expect.poll(() => frame.locator(".diagnosis.open").count()).toBe(0);
     await page.goBack();
     await frame.waitForSelector("table.jobs tr.selected >> text=overfitting");
     await page.goForward();
@@ -129,15 +129,15 @@ describe("the tab", () => {
 
   it("says when the job of its address is not there, and leads to those that are", async () => {
     const { frame } = await openJob("nosuchjob");
-    expect(await frame.locator("h1").innerText()).toBe("There is no job nosuchjob.");
+    await expect.poll(() => frame.locator("h1").innerText()).toBe("There is no job nosuchjob.");
     expect(await axeFindings(frame)).toEqual([]);
     await frame.click("text=All jobs");
-    expect(await frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
+    await expect.poll(() => frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
   });
 
   it("opens the job where the diagnosis of its address is not there", async () => {
     const { frame } = await open({ hash: "&p.advisor.job=overfitting&p.advisor.diagnosis=nosuchrule" });
-    expect(await frame.locator(".diagnosis.open").count()).toBe(1);
+    await expect.poll(() => frame.locator(".diagnosis.open").count()).toBe(1);
   });
 
   it("asks again when TensorBoard reloads its data", async () => {
@@ -177,14 +177,14 @@ describe("a chart", () => {
     const box = await plot.boundingBox();
     if (!box) throw new Error("no chart");
     await plot.hover({ position: { x: box.width / 2, y: 40 } });
-    expect(await frame.locator(".readout").innerText()).toMatch(/^step \d+/);
+    await expect.poll(() => frame.locator(".readout").innerText()).toMatch(/^step \d+/);
     const fetched = page.waitForRequest((request) => /\/series\?.*from=\d+&to=\d+/.test(request.url()));
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * 0.75, box.y + 60, { steps: 4 });
     await page.mouse.up();
     await fetched;
     await frame.click('button:text("All steps")');
-    expect(await frame.locator('button:text("All steps")').count()).toBe(0);
+    await expect.poll(() => frame.locator('button:text("All steps")').count()).toBe(0);
   });
 
   it("shows the steps of a capture as bars", async () => {
@@ -203,7 +203,7 @@ describe("a chart", () => {
       prepare: (page) => changeReading(page, (reading) => withExhibit(reading, "overfitting", trace)),
     });
     await frame.waitForSelector(".bars .wait");
-    expect(await frame.locator(".bars .wait").count()).toBe(3);
+    await expect.poll(() => frame.locator(".bars .wait").count()).toBe(3);
     const box = await frame.locator(".bars .wait").first().boundingBox();
     expect(box?.height).toBeGreaterThan(50);
   });
@@ -213,7 +213,7 @@ describe("a chart", () => {
       hash: "&p.advisor.job=overfitting",
       prepare: (page) => changeReading(page, (reading) => withExhibit(reading, "overfitting", { kind: "heatmap", cells: [1] })),
     });
-    expect(await frame.locator(".lines").innerText()).toContain('"heatmap"');
+    await expect.poll(() => frame.locator(".lines").innerText()).toContain('"heatmap"');
   });
 });
 
@@ -232,7 +232,7 @@ describe("a link", () => {
     expect(page.url()).toContain("darkMode=true");
     await page.goBack();
     await page.waitForURL(/p\.advisor\.job=overfitting/);
-    expect(await frame.locator("h1").innerText()).toBe("overfitting");
+    await expect.poll(() => frame.locator("h1").innerText()).toBe("overfitting");
   });
 
   it("keeps the job open for a return by its tab, and Back leads on from there", async () => {
@@ -242,7 +242,7 @@ describe("a link", () => {
     await page.waitForSelector("card-view scalar-card");
     await page.click("mat-tab-header >> text=/advisor/i");
     await page.waitForURL(/p\.advisor\.job=overfitting/);
-    expect(await frame.locator("h1").innerText()).toBe("overfitting");
+    await expect.poll(() => frame.locator("h1").innerText()).toBe("overfitting");
     await page.goBack();
     await page.waitForURL(/#timeseries/);
     await page.goBack();
@@ -284,7 +284,7 @@ describe("a link", () => {
     if (!found || !link) throw new Error("no diagnosis of the demo links into Profile");
     const { page, frame } = await openJob(found.job);
     if (!hasProfileTab) {
-      expect(await frame.locator("aside").innerText()).toContain("pip install xprof");
+      await expect.poll(() => frame.locator("aside").innerText()).toContain("pip install xprof");
       return;
     }
     const wanted = new URLSearchParams(link.href.slice(0, link.href.indexOf("#")));
@@ -315,7 +315,7 @@ describe("a link", () => {
     expect(await frame.locator("aside").first().innerText()).toContain(
       "Install xprof to open this capture in the Profile tab: pip install xprof",
     );
-    expect(await frame.locator(".links a").count()).toBe(0);
+    await expect.poll(() => frame.locator(".links a").count()).toBe(0);
   });
 
   it("works under a path prefix", async () => {
@@ -363,30 +363,30 @@ describe("accessibility", () => {
     const { page, frame } = await open();
     const rows = await texts(frame, ".row-link");
     await page.keyboard.press("j");
-    expect(await focused(frame)).toBe(rows[0]);
+    await expect.poll(() => focused(frame)).toBe(rows[0]);
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await page.keyboard.press("k");
-    expect(await focused(frame)).toBe(rows[1]);
+    await expect.poll(() => focused(frame)).toBe(rows[1]);
     await page.keyboard.press("Enter");
-    expect(await frame.locator("h1").innerText()).toBe(rows[1]);
+    await expect.poll(() => frame.locator("h1").innerText()).toBe(rows[1]);
     await page.keyboard.press("j");
-    expect(await frame.locator(".diagnosis.open").count()).toBe(1);
+    await expect.poll(() => frame.locator(".diagnosis.open").count()).toBe(1);
     await page.keyboard.press("Escape");
-    expect(await frame.locator(".diagnosis.open").count()).toBe(0);
+    await expect.poll(() => frame.locator(".diagnosis.open").count()).toBe(0);
     await page.keyboard.press("Enter");
-    expect(await frame.locator(".diagnosis.open").count()).toBe(1);
+    await expect.poll(() => frame.locator(".diagnosis.open").count()).toBe(1);
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
     await frame.waitForSelector(".row-link");
-    expect(await focused(frame)).toBe(rows[1]);
+    await expect.poll(() => focused(frame)).toBe(rows[1]);
   });
 
   it("walks from job to job as the hint says", async () => {
     const { page, frame } = await open();
     const [first, second] = await texts(frame, ".row-link");
     await frame.locator(".row-link").first().click();
-    expect(await frame.locator(".keys").innerText()).toMatch(/J\s*K\s*next, previous job\s*j\s*k\s*next, previous finding/);
+    await expect.poll(() => frame.locator(".keys").innerText()).toMatch(/J\s*K\s*next, previous job\s*j\s*k\s*next, previous finding/);
     await page.keyboard.press("J");
     await frame.waitForSelector(`h1 >> text=${second}`);
     await page.keyboard.press("K");
@@ -398,7 +398,7 @@ describe("accessibility", () => {
     const code = await frame.locator(".fix pre").first().innerText();
     await frame.locator(".fix .copy").first().click();
     await frame.waitForSelector(".copy >> text=Copied");
-    expect(await frame.locator("[aria-live=polite] >> text=Copied").count()).toBe(1);
+    await expect.poll(() => frame.locator("[aria-live=polite] >> text=Copied").count()).toBe(1);
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(code.trim());
   });
 
@@ -409,15 +409,15 @@ describe("accessibility", () => {
     await page.keyboard.type("^over");
     expect(await texts(frame, ".row-link")).toEqual(["overfitting"]);
     await page.keyboard.type("[(");
-    expect(await frame.locator(".toolbar [role=status]").innerText()).toBe("“^over[(” is not a valid regular expression");
+    await expect.poll(() => frame.locator(".toolbar [role=status]").innerText()).toBe("“^over[(” is not a valid regular expression");
     expect(await texts(frame, ".row-link")).toEqual(["overfitting"]);
     expect(await axeFindings(frame)).toEqual([]);
     for (const _ of "[(") await page.keyboard.press("Backspace");
     await page.keyboard.type("x");
-    expect(await frame.locator(".toolbar [role=status]").innerText()).toBe("");
-    expect(await frame.locator(".blank h2").innerText()).toBe("No job matches “^overx”");
+    await expect.poll(() => frame.locator(".toolbar [role=status]").innerText()).toBe("");
+    await expect.poll(() => frame.locator(".blank h2").innerText()).toBe("No job matches “^overx”");
     await frame.click("text=Clear the filter");
-    expect(await frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
+    await expect.poll(() => frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
   });
 });
 
@@ -432,11 +432,11 @@ describe("logs", () => {
     const { page, frame } = await open({}, server.url);
     expect(await texts(frame, ".row-link")).toEqual([job]);
     await frame.click(".row-link");
-    expect(await frame.locator("h1").innerText()).toBe(job);
+    await expect.poll(() => frame.locator("h1").innerText()).toBe(job);
     await frame.waitForSelector(".plot canvas");
-    expect(await frame.locator(".chart-title").innerText()).toBe(tag);
+    await expect.poll(() => frame.locator(".chart-title").innerText()).toBe(tag);
     expect(await frame.evaluate(() => "hacked" in window)).toBe(false);
-    expect(await frame.locator("img, body script").count()).toBe(await frame.locator("body > script").count());
+    await expect.poll(() => frame.locator("img, body script").count()).toBe(await frame.locator("body > script").count());
     await page.reload();
     expect(await (await frameOf(page)).locator("h1").innerText()).toBe(job);
     await (await frameOf(page)).click(".links a >> text=Time Series");
@@ -447,7 +447,7 @@ describe("logs", () => {
   it("that are empty lead to the code that writes some", async () => {
     const server = await serve(writeLogs({}));
     const { frame } = await open({}, server.url);
-    expect(await frame.locator("h1").innerText()).toMatch(/^No runs in /);
+    await expect.poll(() => frame.locator("h1").innerText()).toMatch(/^No runs in /);
     expect(await texts(frame, "pre")).toEqual([
       expect.stringContaining("keras.callbacks.TensorBoard("),
       expect.stringContaining("SummaryWriter("),
@@ -461,7 +461,9 @@ describe("logs", () => {
     const server = await serve(logdir);
     const { frame } = await open({}, server.url);
     expect((await frame.locator(".all-clear h2").innerText()).trim()).toBe("Nothing found in 1 job");
-    expect(await frame.locator(".all-clear p").innerText()).toMatch(/^\d+ checks by \d+ rules are clear\. \d+ could not be made/);
+    await expect
+      .poll(() => frame.locator(".all-clear p").innerText())
+      .toMatch(/^\d+ checks by \d+ rules are clear\. \d+ could not be made/);
     expect(await axeFindings(frame)).toEqual([]);
   });
 
@@ -470,8 +472,8 @@ describe("logs", () => {
     for (const seed of ["a", "b"]) cpSync(join(LOGDIR, "healthy"), join(logdir, "seeds", seed), { recursive: true });
     const server = await serve(logdir);
     const { frame } = await open({}, server.url);
-    expect(await frame.locator(".lead").count()).toBe(1);
-    expect(await frame.locator(".all-clear p").innerText()).toMatch(/ Best: seeds\/a \(validation loss 0\.\d+ at step \d+\)\./);
+    await expect.poll(() => frame.locator(".lead").count()).toBe(1);
+    await expect.poll(() => frame.locator(".all-clear p").innerText()).toMatch(/ Best: seeds\/a \(validation loss 0\.\d+ at step \d+\)\./);
   });
 
   it("of many kinds stand in the table without a number or a status that is cut", async () => {
@@ -498,12 +500,12 @@ describe("logs", () => {
       expect(cut).toEqual([]);
       expect(await frame.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
     }
-    expect(await frame.locator(".finding:has-text('Nothing found in 1 check, ')").count()).toBe(1);
+    await expect.poll(() => frame.locator(".finding:has-text('Nothing found in 1 check, ')").count()).toBe(1);
     await frame.click(".row-link >> text=gan");
     await frame.waitForSelector(".plot canvas");
     expect(await frame.locator(".plot").getAttribute("aria-label")).toContain("loss/discriminator and loss/generator");
     await frame.click(".rail a >> text=empty");
-    expect(await frame.locator("main .partial").innerText()).toContain("is empty");
+    await expect.poll(() => frame.locator("main .partial").innerText()).toContain("is empty");
     expect(await axeFindings(frame)).toEqual([]);
   });
 
@@ -513,7 +515,7 @@ describe("logs", () => {
     const server = await serve(logdir);
     const { frame } = await open({}, server.url);
     expect((await frame.locator(".all-clear h2").innerText()).trim()).toBe("Nothing could be checked in 1 job");
-    expect(await frame.locator(".glyph.clear").count()).toBe(0);
+    await expect.poll(() => frame.locator(".glyph.clear").count()).toBe(0);
   });
 
   it("that are only noted do not count as nothing", async () => {
@@ -521,7 +523,7 @@ describe("logs", () => {
     expect(await frame.locator(".nothing p").first().innerText()).toMatch(
       /^\s*No problem found in \d+ checks(, \d+ not checked)?; 1 note below\.$/,
     );
-    expect(await frame.locator(".nothing .glyph.clear").count()).toBe(0);
+    await expect.poll(() => frame.locator(".nothing .glyph.clear").count()).toBe(0);
   });
 });
 
@@ -535,9 +537,9 @@ describe("states", () => {
           progress: { jobs: 9, jobs_total: 14, runs: 12, runs_total: 28, bytes: 31e6, bytes_total: 48e6 },
         })),
     });
-    expect(await frame.locator(".reading p").innerText()).toBe("Read 9 of 14 jobs, 12 of 28 runs, 31 of 48 MB");
+    await expect.poll(() => frame.locator(".reading p").innerText()).toBe("Read 9 of 14 jobs, 12 of 28 runs, 31 of 48 MB");
     expect(await frame.locator("[role=progressbar]").getAttribute("aria-valuenow")).toBe("65");
-    expect(await frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
+    await expect.poll(() => frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
     expect(await axeFindings(frame)).toEqual([]);
   });
 
@@ -550,12 +552,14 @@ describe("states", () => {
           report: { ...reading.report, notes: [note("healthy/train"), note("healthy/validation")] },
         })),
     });
-    expect(await frame.locator(".partial").innerText()).toMatch(/^2 of \d+ runs could not be read whole\. healthy\/train: is damaged/);
+    await expect
+      .poll(() => frame.locator(".partial").innerText())
+      .toMatch(/^2 of \d+ runs could not be read whole\. healthy\/train: is damaged/);
     await frame.click("text=1 more");
-    expect(await frame.locator(".partial p").count()).toBe(2);
+    await expect.poll(() => frame.locator(".partial p").count()).toBe(2);
     expect(await axeFindings(frame)).toEqual([]);
     await frame.click(".row-link >> text=/^healthy$/");
-    expect(await frame.locator("main .partial").innerText()).toContain("healthy/train: is damaged");
+    await expect.poll(() => frame.locator("main .partial").innerText()).toContain("healthy/train: is damaged");
   });
 
   it("give the message of an error, and another try", async () => {
@@ -563,8 +567,8 @@ describe("states", () => {
       prepare: (page) =>
         changeReading(page, (reading) => ({ ...reading, state: "error", error: "PermissionError: logs cannot be listed" })),
     });
-    expect(await frame.locator("h1").innerText()).toContain("The report could not be made");
-    expect(await frame.locator(".blank").innerText()).toContain("PermissionError: logs cannot be listed");
+    await expect.poll(() => frame.locator("h1").innerText()).toContain("The report could not be made");
+    await expect.poll(() => frame.locator(".blank").innerText()).toContain("PermissionError: logs cannot be listed");
     expect(await axeFindings(frame)).toEqual([]);
     const asked = page.waitForRequest((request) => request.url().includes("refresh=1"));
     await frame.click("text=Try again");
@@ -576,8 +580,8 @@ describe("states", () => {
       hash: "&p.advisor.job=overfitting",
       prepare: (page) => changeReading(page, (reading) => withDiagnosis(reading, "overfitting", { exhibits: null })),
     });
-    expect(await frame.locator("h1").innerText()).toContain("The report could not be made");
-    expect(await frame.locator(".blank").innerText()).toContain("TypeError");
+    await expect.poll(() => frame.locator("h1").innerText()).toContain("The report could not be made");
+    await expect.poll(() => frame.locator(".blank").innerText()).toContain("TypeError");
   });
 });
 
