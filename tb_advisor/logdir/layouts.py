@@ -168,7 +168,7 @@ def _match(content: Bytes, starts: Indices, records: Indices, shape: Shape, know
     if not len(records):
         return None
     values = np.ndarray((len(records),), shape.value_type, rows, OFFSET + shape.value_at, (shape.width,))
-    return Points(records, known.columns[place], _steps(rows, shape), rows[:, 1].view("<f8").copy(), values.astype(np.float64))
+    return Points(records, known.columns[place], _steps(rows, shape), rows[:, 1].view("<f8").copy(), values.astype(np.float64, copy=False))
 
 
 def _steps(rows: NDArray[np.uint64], shape: Shape) -> NDArray[np.int64]:
