@@ -1,11 +1,12 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { onKey } from "./host";
 
 /** Calls what `actions` has for a key that was pressed alone, and outside of a text field. */
 export function useKeys(actions: Readonly<Record<string, () => void>>): void {
   const latest = useRef(actions);
   latest.current = actions;
-  useEffect(
+  // Before the page is painted, so that no key is lost between one page and the next.
+  useLayoutEffect(
     () =>
       onKey((event) => {
         if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
