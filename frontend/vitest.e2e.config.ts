@@ -8,5 +8,6 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     fileParallelism: false,
+    retry: 1, // two cores run a browser, two servers and the tests: a try that starved is made again, and said to be
   },
 });
