@@ -66,7 +66,8 @@ class _Known:
         self.words = np.flatnonzero(mask) if np.count_nonzero(mask) < len(mask) // 2 else None
         self.mask = mask if self.words is None else mask[self.words]
         self.columns_by_pattern: dict[bytes, int] = {}
-        self._factors = np.random.default_rng(0).integers(0, 2**63, len(self.mask), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        # Odd, and unlike each other: powers of the multiplier of Fibonacci hashing.
+        self._factors = np.cumprod(np.full(len(self.mask), 0x9E3779B97F4A7C15, np.uint64))
         self._sorted = 0
         self.last_matched = 0
 
