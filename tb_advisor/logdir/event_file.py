@@ -165,6 +165,7 @@ class Reader:
         parts: list[_Part] = []
         filled = 0
         for file in files:
+            file.error = None
             try:
                 with file.path.open("rb", buffering=0) as stream:
                     filled = self._fill(file, stream, parts, filled)

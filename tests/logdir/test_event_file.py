@@ -150,3 +150,13 @@ def test_steps_of_a_regular_series_take_no_memory(tmp_path):
     assert series.stored_values.dtype == np.float32
     assert series.steps.tolist() == list(range(0, 1000, 10))
     assert series.values[0] == float(np.float32(0.1))
+
+
+def test_a_file_that_could_not_be_read_and_can_be_later_is_read_whole(tmp_path):
+    file, reader = EventFile(tmp_path / "events.out.tfevents.1700000000.host.1.0"), Reader()
+    reader.read([file])
+    assert "could not be read" in str(file.notes[0])
+    event_file(tmp_path, {"loss": [1.0, 0.5]})
+    reader.read([file])
+    assert values(file, "loss") == [1.0, 0.5]
+    assert file.notes == []
