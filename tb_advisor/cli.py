@@ -57,7 +57,7 @@ def check(
 ) -> None:
     """Read every run and capture in LOGDIR and say what went wrong.
 
-    Exit status: 0 nothing at or above --fail-on, 1 something, 2 bad usage, 3 neither run nor capture in LOGDIR.
+    Exit status: 0 nothing at or above --fail-on, 1 something, 2 bad usage, 3 nothing in LOGDIR that can be read.
     """
     rules = _chosen(select, ignore)
     report = _diagnose_with_progress(logdir, rules, None if memory_mb is None else memory_mb << 20)

@@ -60,6 +60,13 @@ def val_loss(roles: Roles) -> Series:
     return _with_steps(_main_loss(roles, evaluation=True).series.surviving)
 
 
+def finite_points(series: Series, needed: int) -> Series:
+    """The series without its NaN and infinite points. Raises `Missing` where fewer than `needed` are left."""
+    if len(series.finite) < needed:
+        raise Missing("{tag} has {count} finite points; {needed} are needed", tag=series.tag, count=len(series.finite), needed=needed)
+    return series.finite
+
+
 def _with_steps(series: Series) -> Series:
     steps = series.steps
     if len(steps) > MOST_POINTS_OF_ONE_STEP and steps[0] == steps[-1]:

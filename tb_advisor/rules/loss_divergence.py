@@ -27,6 +27,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.losses import finite_points
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.series import Series
@@ -46,9 +47,7 @@ def loss_divergence(
     min_points: int = 10,
 ) -> Iterator[Diagnosis]:
     """One diagnosis where the loss blew up and stayed up."""
-    loss = train_loss.finite
-    if len(loss) < min_points:
-        raise Missing("{tag} has {count} finite points; {needed} are needed", tag=train_loss.tag, count=len(loss), needed=min_points)
+    loss = finite_points(train_loss, min_points)
     smoothed = loss.smoothed()
     best_at = int(smoothed.argmin())
     start, best, end = loss.start, float(smoothed[best_at]), loss.end

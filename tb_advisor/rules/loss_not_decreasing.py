@@ -26,6 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.losses import finite_points
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.series import Series
@@ -34,9 +35,7 @@ from tb_advisor.series import Series
 @rule(category="optimization", fixes=("check-training-loop", "tune-learning-rate", "check-inputs", "better-initialization"))
 def loss_not_decreasing(train_loss: Series, *, min_fall: float = 0.05, max_rise: float = 2.0, min_points: int = 10) -> Iterator[Diagnosis]:
     """One diagnosis where the loss stayed at its start from the first to the last point."""
-    loss = train_loss.finite
-    if len(loss) < min_points:
-        raise Missing("{tag} has {count} finite points; {needed} are needed", tag=train_loss.tag, count=len(loss), needed=min_points)
+    loss = finite_points(train_loss, min_points)
     if not np.any(loss.values):
         raise Missing("{tag} is constantly zero: it was not measured", tag=loss.tag)
     smoothed = loss.smoothed(share=1 / 6)

@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Mark, SeriesExhibit, Severity
-from tb_advisor.message import Message, Missing
+from tb_advisor.evidence.losses import finite_points
+from tb_advisor.message import Message
 from tb_advisor.rule import rule
 from tb_advisor.series import Floats, Series, rolling_median
 
@@ -49,9 +50,7 @@ def loss_spikes(
     min_points: int = 30,
 ) -> Iterator[Diagnosis]:
     """One diagnosis that lists the spikes."""
-    loss = train_loss.finite
-    if len(loss) < min_points:
-        raise Missing("{tag} has {count} finite points; {needed} are needed", tag=train_loss.tag, count=len(loss), needed=min_points)
+    loss = finite_points(train_loss, min_points)
     level = _level(loss.values, window)
     residual = loss.values - level
     spread = 1.4826 * float(np.median(np.abs(residual)))

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.losses import finite_points
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.series import Floats, Series
@@ -54,10 +55,7 @@ def overfitting(
     min_evaluations: int = 5,
 ) -> Iterator[Diagnosis]:
     """One diagnosis from the best evaluation on."""
-    val, train = val_loss.finite, train_loss.finite
-    for series in (val, train):
-        if len(series) < min_evaluations:
-            raise Missing("{tag} has {count} finite points; {needed} are needed", tag=series.tag, count=len(series), needed=min_evaluations)
+    val, train = (finite_points(series, min_evaluations) for series in (val_loss, train_loss))
     best_at = int(val.values.argmin())
     best, best_step, last = float(val.values[best_at]), int(val.steps[best_at]), int(val.steps[-1])
     end = float(np.median(val.values[-3:]))

@@ -25,7 +25,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
-from tb_advisor.message import Message, Missing
+from tb_advisor.evidence.losses import finite_points
+from tb_advisor.message import Message
 from tb_advisor.rule import rule
 from tb_advisor.series import Series
 
@@ -41,9 +42,7 @@ def overtraining(
     min_evaluations: int = 15,
 ) -> Iterator[Diagnosis]:
     """One diagnosis from the first evaluation that was as good as the best."""
-    val = val_loss.finite
-    if len(val) < min_evaluations:
-        raise Missing("{tag} has {count} finite points; {needed} are needed", tag=val_loss.tag, count=len(val), needed=min_evaluations)
+    val = finite_points(val_loss, min_evaluations)
     best = float(val.values.min())
     if best <= min_loss:
         return
