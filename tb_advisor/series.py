@@ -34,9 +34,7 @@ class Series:
     @property
     def steps(self) -> Steps:
         """The step of each point."""
-        if isinstance(self._steps, range):
-            return np.arange(self._steps.start, self._steps.stop, self._steps.step, dtype=np.int64)
-        return self._steps
+        return as_array(self._steps)
 
     @property
     def values(self) -> Floats:
@@ -163,6 +161,11 @@ class Histograms:
     def __getitem__(self, index: int) -> Buckets:
         """The buckets of one histogram, shape ``(k, 3)``."""
         return self.buckets[self.offsets[index] : self.offsets[index + 1]]
+
+
+def as_array(steps: Steps | range) -> Steps:
+    """Steps as int64 of shape ``(n,)``."""
+    return np.arange(steps.start, steps.stop, steps.step, dtype=np.int64) if isinstance(steps, range) else steps
 
 
 def joined(parts: Sequence[Series]) -> Series:

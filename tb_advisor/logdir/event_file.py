@@ -8,19 +8,22 @@ other. Text, graphs, images and other blobs stay where they lie and are read whe
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_advisor.logdir.columns import Column, HistogramColumn
-from tb_advisor.logdir.layouts import Layouts, Points
-from tb_advisor.logdir.records import FOOTER, HEADER, LONG, Buffer, Damage, Indices
+from tb_advisor.logdir.layouts import Cycle, Layouts, Points
+from tb_advisor.logdir.records import FEWEST_ROUNDS, FOOTER, HEADER, LONG, Buffer, Chain, Damage, Indices, Rounds
 from tb_advisor.message import Message
 from tb_advisor.series import Buckets
 
@@ -50,12 +53,14 @@ _DOUBLE, _HALF, _BFLOAT16 = 2, 19, 14
 _OTHER_VALUES = {"histo": "histograms", "image": "images", "audio": "audio"}
 
 # Small enough to stay in the cache of a core, large enough that the calls on a whole buffer cost little.
-BUFFER_BYTES = 2 << 20
+BUFFER_BYTES = 4 << 20
 # Files of fewer records in so many bytes, which hold blobs, are read through a buffer that grows up to this; so is a record that is larger.
 FEW_RECORDS, LARGEST_BUFFER = 4000, 16 << 20
 HEAD_BYTES = 1 << 12
 # What tells a file that was written anew from one that has grown: its first event holds the time at which it was made.
 HEAD_SAMPLE = 32
+# More records than this before they go round again are no training loop's.
+LONGEST_CYCLE = 1024
 # Records that go through protobuf before the others are tried against what was learned from them.
 _SAMPLE = 64
 
@@ -98,7 +103,6 @@ class EventFile:
     head: bytes = b""
     events: int = 0
     undecodable: int = 0
-    first_wall_time: float = 0.0
     writer: str = ""
     scalars: dict[str, Column] = field(default_factory=dict)
     histograms: dict[str, HistogramColumn] = field(default_factory=dict)
@@ -106,6 +110,12 @@ class EventFile:
     tags: dict[str, str] = field(default_factory=dict)
     damage: list[Damage] = field(default_factory=list)
     error: Message | None = None
+
+    @property
+    def first_wall_time(self) -> float:
+        """That of the first point of a scalar or histogram, seconds since the epoch; 0 where there is none."""
+        pieces = [piece for columns in (self.scalars, self.histograms) for column in columns.values() for piece in column]
+        return min((float(piece[2][0]) for piece in pieces), default=0.0)
 
     @property
     def notes(self) -> list[Message]:
@@ -139,8 +149,8 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Records:
-    """The intact records of a buffer: where their payloads lie, and the file of each and its offset there; all of shape
-    ``(n,)``.
+    """The intact records of a buffer that are read one by one: where their payloads lie, the index in `files` of the file of
+    each (named again for each stretch of it), and its offset there; all of shape ``(n,)``.
     """
 
     buffer: Buffer
@@ -167,7 +177,7 @@ class Reader:
         for file in files:
             file.error = None
             try:
-                with file.path.open("rb", buffering=0) as stream:
+                with open(file.path, "rb", buffering=0) as stream:
                     filled = self._fill(file, stream, parts, filled)
             except OSError as error:
                 reason = error.strerror or str(error)
@@ -176,7 +186,8 @@ class Reader:
 
     def _fill(self, file: EventFile, stream: io.FileIO, parts: list[_Part], filled: int) -> int:
         """Read the new bytes of `file` into the buffer behind `filled`, decoding it whenever it is full."""
-        file.size, _, file.inode = fingerprint(file.path)
+        status = os.fstat(stream.fileno())
+        file.size, file.inode = status.st_size, status.st_ino
         file.head = file.head or stream.read(HEAD_SAMPLE)
         stream.seek(file.position)
         start = filled
@@ -206,22 +217,85 @@ class Reader:
             return
         self._content[filled : filled + LONG + 64] = 0
         buffer = Buffer(self._content, filled)
-        bases = np.array([part.file.position - part.start for part in parts])
-        frames = [buffer.frame(part.start, part.stop) for part in parts]
-        starts = np.concatenate([frame.starts for frame in frames])
-        lengths = np.concatenate([frame.lengths for frame in frames])
-        owners = np.repeat(np.arange(len(parts)), [len(frame.starts) for frame in frames])
-        offsets = starts + bases[owners]
+        chains: list[Chain] = []
+        stretches: list[int] = []  # the number of each chain's stretch: what lies between rounds
+        files: list[EventFile] = []
+        bases: list[int] = []
+        for part in parts:
+            base = part.file.position - part.start
+            frames = buffer.frame(part.start, part.stop)
+            for index, piece in enumerate(frames.pieces):
+                chains.append(self._add_rounds(buffer, piece, part.file, base) if isinstance(piece, Rounds) else piece)
+                if not index or isinstance(piece, Rounds):
+                    files.append(part.file)
+                    bases.append(base)
+                stretches.append(len(files) - 1)
+            part.file.damage += [Damage(base + gap.offset, gap.length) for gap in frames.damage]
+            part.file.position = base + frames.end
+        if not chains:
+            return
+        starts = np.concatenate([chain.starts for chain in chains])
+        lengths = np.concatenate([chain.lengths for chain in chains])
+        owners = np.repeat(stretches, [len(chain.starts) for chain in chains])
+        offsets = starts + np.array(bases)[owners]
         ok = buffer.intact(starts, lengths)
         for index in np.flatnonzero(~ok).tolist():
-            parts[owners[index]].file.damage.append(Damage(int(offsets[index]) - HEADER, int(lengths[index]) + HEADER + FOOTER))
-        counts = np.bincount(owners[ok], minlength=len(parts)).tolist()
-        for part, base, frame, count in zip(parts, bases.tolist(), frames, counts, strict=True):
-            part.file.damage += [Damage(base + gap.offset, gap.length) for gap in frame.damage]
-            part.file.damage.sort(key=lambda gap: gap.offset)
-            part.file.position = base + frame.end
-            part.file.events += count
-        self._collect(_Records(buffer, [part.file for part in parts], starts[ok], lengths[ok], owners[ok], offsets[ok]))
+            files[owners[index]].damage.append(Damage(int(offsets[index]) - HEADER, int(lengths[index]) + HEADER + FOOTER))
+        for file, count in zip(files, np.bincount(owners[ok], minlength=len(files)).tolist(), strict=True):
+            file.events += count
+            file.damage.sort(key=lambda gap: gap.offset)
+        self._collect(_Records(buffer, files, starts[ok], lengths[ok], owners[ok], offsets[ok]))
+
+    def _add_rounds(self, buffer: Buffer, rounds: Rounds, file: EventFile, base: int) -> Chain:
+        """Append what these rounds say, where they are intact and of known layouts. What is left has to be read one by
+        one.
+        """
+        cycle, taken = self._cycle(buffer, rounds)
+        if cycle is None or not buffer.all_intact(taken):
+            return rounds.chain()
+        for points in cycle.points(buffer.content, taken):
+            tag, offset = self._tags[points.column], base + taken.start
+            if points.values.ndim == 1:
+                narrow, wide = _narrowed(points.values)
+                values = points.values.astype(np.float64) if wide.any() else narrow
+                file.scalars.setdefault(tag, Column()).append((offset, points.steps, points.wall_times, values))
+            else:
+                sizes = np.full(len(points.values), points.values.shape[1])
+                _histogram_column(file, tag).append((offset, points.steps, points.wall_times, sizes, points.values.reshape(-1, 3)))
+        file.events += taken.count * len(taken.lengths)
+        return Rounds(taken.end, rounds.lengths, (rounds.end - taken.end) // rounds.size).chain()
+
+    def _cycle(self, buffer: Buffer, rounds: Rounds) -> tuple[Cycle | None, Rounds]:
+        """The layouts of these rounds, and the rounds that have them.
+
+        Tags whose records are equally long go round in a longer cycle than their lengths tell.
+        """
+        cycle = self._layouts.cycle(buffer.content, rounds)
+        if cycle is None and self._learn(buffer, rounds):
+            cycle = self._layouts.cycle(buffer.content, rounds)
+        if cycle is None:
+            return None, rounds
+        fits = cycle.fits(buffer.content, rounds)
+        if fits.all():
+            return cycle, rounds
+        times = 1 + int(fits[1:].argmax())
+        wide = Rounds(rounds.start, np.tile(rounds.lengths, times), rounds.count // times)
+        if times == 1 or wide.count < FEWEST_ROUNDS or len(wide.lengths) > LONGEST_CYCLE:
+            return None, rounds
+        return self._cycle(buffer, wide)
+
+    def _learn(self, buffer: Buffer, rounds: Rounds) -> int:
+        """Learn the layouts of the first round; how many of them are new."""
+        from google.protobuf.message import DecodeError
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        learned = 0
+        for start, length in zip((rounds.start + rounds.offsets).tolist(), rounds.lengths.tolist(), strict=True):
+            payload = buffer.payload(start, length)
+            with contextlib.suppress(DecodeError):
+                values = Event.FromString(payload).summary.value
+                learned += len(values) == 1 and self._layouts.learn(payload, self._number(values[0].tag))
+        return learned
 
     def _collect(self, records: _Records) -> None:
         """Read all records, the regular ones by their layouts, and append their values to the columns of their
@@ -265,25 +339,26 @@ class Reader:
         numbers, columns, steps, wall_times, values = (
             np.concatenate([getattr(p, name) for p in points]) for name in ("records", "columns", "steps", "wall_times", "values")
         )
-        order, groups = self._in_order(records, numbers, columns, is_sorted=len(points) == 1)
+        order, owners, tags, edges = self._in_order(records, numbers, columns, is_sorted=len(points) == 1)
         steps, wall_times, values = steps[order], wall_times[order], values[order]
-        with np.errstate(over="ignore"):
-            narrow = values.astype(np.float32)
-        wide = np.logical_or.reduceat((narrow != values) & ~np.isnan(values), [first for _, _, first, _ in groups]).tolist()
-        for (file, tag, first, last), is_wide in zip(groups, wide, strict=True):
-            column = file.scalars.get(tag) or file.scalars.setdefault(tag, Column())
-            column.add(steps[first:last], wall_times[first:last], (values if is_wide else narrow)[first:last])
-            earliest = float(wall_times[first])
-            file.first_wall_time = min(file.first_wall_time, earliest) if file.first_wall_time else earliest
+        offsets = records.offsets[numbers[order[edges[:-1]]]].tolist()
+        narrow, wide = _narrowed(values)
+        is_wide = np.logical_or.reduceat(wide, edges[:-1]).tolist()
+        for file, tag, offset, (first, last), keep in zip(owners, tags, offsets, pairwise(edges), is_wide, strict=True):
+            column = file.scalars.get(tag)
+            if column is None:
+                column = file.scalars[tag] = Column()
+            column.append((offset, steps[first:last], wall_times[first:last], (values if keep else narrow)[first:last]))
 
     def _add_histograms(self, records: _Records, points: Sequence[Points], others: Sequence[_Value]) -> None:
         if len(points) == 1 and not others:  # the usual case: all of one size, in order already
             steps, wall_times, values = points[0].steps, points[0].wall_times, points[0].values
-            order, groups = self._in_order(records, points[0].records, points[0].columns, is_sorted=True)
-            for file, tag, first, last in groups:
+            order, owners, names, edges = self._in_order(records, points[0].records, points[0].columns, is_sorted=True)
+            for file, tag, (first, last) in zip(owners, names, pairwise(edges), strict=True):
                 chosen = order[first:last]
                 sizes = np.full(len(chosen), values.shape[1])
-                _histogram_column(file, tag).add(steps[chosen], wall_times[chosen], sizes, values[chosen].reshape(-1, 3))
+                offset = int(records.offsets[points[0].records[chosen[0]]])
+                _histogram_column(file, tag).append((offset, steps[chosen], wall_times[chosen], sizes, values[chosen].reshape(-1, 3)))
             return
         rows = [(v.record, v.tag, v.step, v.wall_time, v.buckets) for v in others if v.buckets is not None]
         for p in points:
@@ -291,13 +366,14 @@ class Reader:
             rows += zip(p.records.tolist(), tags, p.steps.tolist(), p.wall_times.tolist(), list(p.values), strict=True)
         for record, tag, step, wall_time, buckets in sorted(rows, key=lambda row: row[0]):
             column = _histogram_column(records.files[records.owners[record]], tag)
-            column.add(np.array([step]), np.array([wall_time]), np.array([len(buckets)]), buckets)
+            sizes = np.array([len(buckets)])
+            column.append((int(records.offsets[record]), np.array([step]), np.array([wall_time]), sizes, buckets))
 
     def _in_order(
         self, records: _Records, numbers: Indices, columns: Indices, *, is_sorted: bool
-    ) -> tuple[Indices, list[tuple[EventFile, str, int, int]]]:
-        """Sorts points by file and tag, and within a tag by record: their order, and each group as (file, tag, first,
-        last).
+    ) -> tuple[Indices, list[EventFile], list[str], list[int]]:
+        """Sorts points by file and tag, and within a tag by record: their order, the file and tag of each group, and the
+        edges between the groups.
         """
         keys = records.owners[numbers] * len(self._tags) + columns
         by_record = None if is_sorted else np.argsort(numbers, kind="stable")
@@ -306,11 +382,16 @@ class Reader:
         order = np.argsort(keys.astype(np.uint16) if few else keys, kind="stable")
         keys = keys[order]
         edges = [0, *(np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist(), len(keys)]
-        groups = []
-        for first, last in pairwise(edges):
-            owner, column = divmod(int(keys[first]), len(self._tags))
-            groups.append((records.files[owner], self._tags[column], first, last))
-        return order if by_record is None else by_record[order], groups
+        owners, tags = np.divmod(keys[edges[:-1]], len(self._tags))
+        order = order if by_record is None else by_record[order]
+        return order, [records.files[k] for k in owners.tolist()], [self._tags[k] for k in tags.tolist()], edges
+
+
+def _narrowed(values: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """The values as float32, and which of them are other numbers then."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32, copy=False)
+    return narrow, (narrow != values) & ~np.isnan(narrow)
 
 
 def _histogram_column(file: EventFile, tag: str) -> HistogramColumn:
@@ -448,9 +529,9 @@ def scalar_tags_at_start(path: Path) -> Iterator[str]:
     except OSError:
         return
     buffer = Buffer(np.frombuffer(head + bytes(LONG + 64), np.uint8), len(head))
-    frames = buffer.frame(0, len(head))
-    owners = np.zeros(len(frames.starts), np.int64)
-    records = _Records(buffer, [EventFile(path)], frames.starts, frames.lengths, owners, frames.starts)
+    chain = buffer.frame(0, len(head)).chain()
+    owners = np.zeros(len(chain.starts), np.int64)
+    records = _Records(buffer, [EventFile(path)], chain.starts, chain.lengths, owners, chain.starts)
     for index in range(len(owners)):
         for value in _values_of(records, index):
             if value.buckets is None:

@@ -280,7 +280,7 @@ def _job(files: JobFiles, runs: Mapping[str, Run]) -> Job:
 
 
 def _run(name: str, files: Sequence[EventFile]) -> Run:
-    files = sorted(files, key=_first_wall_time)
+    files = sorted(files, key=_first_wall_time) if len(files) > 1 else files
     scalars = {tag: _series(name, tag, files) for tag in sorted({tag for file in files for tag in file.scalars})}
     return Run(
         name=name,

@@ -6,19 +6,24 @@ bytes wall time, step and value stand; every other byte is constant. A later rec
 bytes are all equal is, byte by byte, the same message with other numbers, so that reading them from their places gives
 what protobuf would. Whatever does not match exactly goes through protobuf itself.
 
-Recognising is one pass over all records of a length: the constant bytes of each are folded into a 64-bit number, which
-is looked up among those of the known layouts; then all constant bytes are compared.
+Records of one length are recognised in one pass: the constant bytes of each are folded into a 64-bit number, which is
+looked up among those of the known layouts; then all constant bytes are compared. Records that go round (`Rounds`) are
+recognised at once: the layouts of the first round make a `Cycle`, and a round that has its constant bytes is the same
+messages with other numbers.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_advisor.logdir.records import LONG, Bytes, Indices, view
+from tb_advisor.logdir.records import HEADER, LONG, Bytes, Indices, Rounds, view
 
 # Records start this many bytes after the start of their row, so that the wall time fills the second eight bytes.
 OFFSET = 7
@@ -38,13 +43,14 @@ class Shape:
     length: int
     step_bytes: int
     value_at: int
-    value_type: str
+    value_type: np.dtype[Any]
 
     @property
     def width(self) -> int:
         """Bytes of a row that holds such a record: `OFFSET` and the record, in full words."""
         return -(-(OFFSET + self.length) // 8) * 8
 
+    @cached_property
     def mask(self) -> NDArray[np.uint64]:
         """Ones where a record of this shape is constant. Of a step's bytes, the bits that say whether another byte
         follows are constant.
@@ -53,7 +59,7 @@ class Shape:
         ones[OFFSET : OFFSET + self.length] = 0xFF
         ones[OFFSET + 1 : OFFSET + 9] = 0
         ones[OFFSET + 10 : OFFSET + 10 + self.step_bytes] = 0x80
-        ones[OFFSET + self.value_at : OFFSET + self.value_at + np.dtype(self.value_type).itemsize] = 0
+        ones[OFFSET + self.value_at : OFFSET + self.value_at + self.value_type.itemsize] = 0
         return ones.view("<u8")
 
 
@@ -61,7 +67,7 @@ class _Known:
     """The layouts of one shape: the column of each pattern of constant bytes."""
 
     def __init__(self, shape: Shape) -> None:
-        mask = shape.mask()
+        mask = shape.mask
         # Of a histogram's words most are values: only the others are compared.
         self.words = np.flatnonzero(mask) if np.count_nonzero(mask) < len(mask) // 2 else None
         self.mask = mask if self.words is None else mask[self.words]
@@ -110,11 +116,63 @@ class Points:
     values: NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Cycle:
+    """The layouts of the records of one round, the constant bytes of which are those of `pattern` under `mask`, both of
+    the round's size.
+    """
+
+    shapes: tuple[Shape, ...]
+    columns: tuple[int, ...]
+    pattern: Bytes
+    mask: Bytes
+
+    def fits(self, content: Bytes, rounds: Rounds) -> NDArray[np.bool_]:
+        """Which of the rounds have these layouts, shape ``(count,)``."""
+        table = content[rounds.start : rounds.end].reshape(rounds.count, rounds.size) ^ self.pattern
+        table &= self.mask
+        return np.asarray(table.max(axis=1) == 0)
+
+    def points(self, content: Bytes, rounds: Rounds) -> Iterator[RoundPoints]:
+        """What each column's records say. Columns whose steps are the same share them."""
+        offsets = rounds.start + rounds.offsets
+        known: dict[bytes, NDArray[np.int64]] = {}
+        for column in dict.fromkeys(self.columns):
+            steps, wall_times, values = [], [], []
+            for index in (k for k, other in enumerate(self.columns) if other == column):
+                start, shape, stride = int(offsets[index]), self.shapes[index], (rounds.size,)
+                written = np.ndarray((rounds.count, shape.step_bytes), np.uint8, content, start + 10, (rounds.size, 1)).tobytes()
+                if written not in known:
+                    known[written] = _steps(content, start + 10, shape.step_bytes, rounds.count, rounds.size)
+                steps.append(known[written])
+                wall_times.append(np.ndarray((rounds.count,), "<f8", content, start + 1, stride).copy())
+                values.append(np.ndarray((rounds.count,), shape.value_type, content, start + shape.value_at, stride).copy())
+            yield RoundPoints(column, _in_turn(steps), _in_turn(wall_times), _in_turn(values))
+
+
+@dataclass(frozen=True)
+class RoundPoints:
+    """The points of one column in writing order: `steps` and `wall_times` of shape ``(n,)``, `values` of shape ``(n,)`` or
+    ``(n, k, 3)``.
+    """
+
+    column: int
+    steps: NDArray[np.int64]
+    wall_times: NDArray[np.float64]
+    values: NDArray[Any]
+
+
+def _in_turn(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The first of each part, then the second of each, and so on: a tag that is written several times a round."""
+    return parts[0] if len(parts) == 1 else np.stack(parts, axis=1).reshape(-1, *parts[0].shape[1:])
+
+
 @dataclass
 class Layouts:
     """All layouts learned so far, by length and shape."""
 
     _by_length: dict[int, dict[Shape, _Known]] = field(default_factory=lambda: defaultdict(dict))
+    _cycles: dict[bytes, Cycle] = field(default_factory=dict)
 
     def learn(self, payload: bytes, column: int) -> bool:
         """Remember the layout of `payload`, a record that protobuf read as one value of `column`.
@@ -124,16 +182,44 @@ class Layouts:
         shape = shape_of(payload)
         if shape is None:
             return False
-        row = np.zeros(shape.width, np.uint8)
-        row[OFFSET : OFFSET + len(payload)] = np.frombuffer(payload, np.uint8)
         shapes = self._by_length[shape.length]
         known = shapes[shape] = shapes.get(shape) or _Known(shape)
-        words = row.view("<u8") if known.words is None else row.view("<u8")[known.words]
-        pattern = (words & known.mask).tobytes()
+        pattern = _pattern(np.frombuffer(payload, np.uint8), shape, known)
         if pattern in known.columns_by_pattern or len(known.columns_by_pattern) >= MOST_LAYOUTS:
             return False
         known.columns_by_pattern[pattern] = column
         return True
+
+    def cycle(self, content: Bytes, rounds: Rounds) -> Cycle | None:
+        """The layouts of the first of these rounds, None where one is not known, or a tag has values of two sizes."""
+        first = content[rounds.start : rounds.start + rounds.size]
+        key = rounds.lengths.tobytes()
+        last = self._cycles.get(key)
+        if last is not None and not ((first ^ last.pattern) & last.mask).any():
+            return last
+        mask = np.zeros(rounds.size, np.uint8)
+        shapes, columns = [], []
+        for offset, length in zip(rounds.offsets.tolist(), rounds.lengths.tolist(), strict=True):
+            found = self._find(first[offset : offset + length])
+            if found is None:
+                return None
+            shape, column = found
+            shapes.append(shape)
+            columns.append(column)
+            mask[offset - HEADER : offset] = 0xFF
+            mask[offset : offset + length] = shape.mask.view(np.uint8)[OFFSET : OFFSET + length]
+        if len({(column, shape.value_type.shape) for column, shape in zip(columns, shapes, strict=True)}) > len(set(columns)):
+            return None
+        self._cycles[key] = Cycle(tuple(shapes), tuple(columns), first.copy(), mask)
+        return self._cycles[key]
+
+    def _find(self, payload: Bytes) -> tuple[Shape, int] | None:
+        """Shape and column of one record, None where its layout is not known."""
+        for shape, known in self._by_length[len(payload)].items():
+            column = known.columns_by_pattern.get(_pattern(payload, shape, known))
+            if column is not None:
+                return shape, column
+        return None
 
     def match(self, content: Bytes, starts: Indices, lengths: Indices) -> tuple[list[Points], NDArray[np.bool_]]:
         """The points of all records that have a known layout, and which records those are, shape ``(n,)``."""
@@ -169,18 +255,27 @@ def _match(content: Bytes, starts: Indices, records: Indices, shape: Shape, know
     if not len(records):
         return None
     values = np.ndarray((len(records),), shape.value_type, rows, OFFSET + shape.value_at, (shape.width,))
-    return Points(records, known.columns[place], _steps(rows, shape), rows[:, 1].view("<f8").copy(), values.astype(np.float64, copy=False))
+    steps = _steps(rows, OFFSET + 10, shape.step_bytes, len(rows), shape.width)
+    return Points(records, known.columns[place], steps, rows[:, 1].view("<f8").copy(), values.astype(np.float64, copy=False))
 
 
-def _steps(rows: NDArray[np.uint64], shape: Shape) -> NDArray[np.int64]:
-    """The varint after the wall time: seven bits a byte, lowest first; negative steps are two's complement of 64
-    bits.
+def _steps(content: NDArray[Any], start: int, width: int, count: int, stride: int) -> NDArray[np.int64]:
+    """`count` varints of `width` bytes, the first at `start`: seven bits a byte, lowest first; negative steps are two's
+    complement of 64 bits.
     """
-    steps = np.zeros(len(rows), np.uint64)
-    for index in range(shape.step_bytes):
-        byte = np.ndarray((len(rows),), np.uint8, rows, OFFSET + 10 + index, (shape.width,))
+    steps = np.zeros(count, np.uint64)
+    for index in range(width):
+        byte = np.ndarray((count,), np.uint8, content, start + index, (stride,))
         steps |= (byte & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * index)
     return steps.view(np.int64)
+
+
+def _pattern(payload: Bytes, shape: Shape, known: _Known) -> bytes:
+    """The constant bytes of one record, as `_Known` keeps them."""
+    row = np.zeros(shape.width, np.uint8)
+    row[OFFSET : OFFSET + len(payload)] = payload
+    words = row.view("<u8") if known.words is None else row.view("<u8")[known.words]
+    return (words & known.mask).tobytes()
 
 
 def shape_of(payload: bytes) -> Shape | None:
@@ -204,14 +299,14 @@ def shape_of(payload: bytes) -> Shape | None:
         return None
     number, kind, start, end = next(field for field in value if field[0] in (2, 8))
     if (number, kind) == (2, _FIXED32):
-        return Shape(len(payload), step_bytes, start, "<f4")
+        return Shape(len(payload), step_bytes, start, np.dtype("<f4"))
     if (number, kind) != (8, _BYTES):
         return None
     place = _place_in_tensor(payload, start, end)
     return None if place is None else Shape(len(payload), step_bytes, *place)
 
 
-def _place_in_tensor(payload: bytes, start: int, end: int) -> tuple[int, str] | None:
+def _place_in_tensor(payload: bytes, start: int, end: int) -> tuple[int, np.dtype[Any]] | None:
     tensor = _fields(payload, start, end)
     if tensor is None:
         return None
@@ -231,7 +326,7 @@ def _place_in_tensor(payload: bytes, start: int, end: int) -> tuple[int, str] | 
         return None
     if not wanted or kind != _BYTES or last - first != np.dtype(wanted).itemsize:
         return None
-    return first, wanted
+    return first, np.dtype(wanted)
 
 
 def _dimensions(payload: bytes, start: int, end: int) -> list[int] | None:

@@ -8,8 +8,8 @@ Both steps work on a whole buffer at once, which costs about a tenth of a loop o
 - *Framing.* Every position whose eight bytes could be a short length, and whose next four bytes are the checksum of
   that length, is a candidate. Where each candidate ends at the next one, they are the records. If their lengths go
   round in a cycle, as a training loop's do, the next headers are looked for where the cycle puts them, as long as they
-  are there. Where the chain breaks (a blob, a header inside a payload, damage) one header is read by hand, and the
-  chain goes on after it.
+  are there: such `Rounds` are a table, each record at the same place in every row. Where the chain breaks (a blob, a
+  header inside a payload, damage) one header is read by hand, and the chain goes on after it.
 - *Checksums.* CRC is linear: a register that is zero stays zero over zero bytes. In a copy of the buffer the headers
   are zeroed, the first four bytes of each payload inverted (which starts its CRC from a zero register) and the stored
   checksum replaced by the register's value after the payload (which brings it back to zero). One native call over the
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import google_crc32c
@@ -32,6 +33,8 @@ FOOTER = 4
 LONG = 4096
 # Bytes in which headers are searched at once: more and more as long as records follow each other, few after a blob.
 SMALLEST_WINDOW, LARGEST_WINDOW = 2 * LONG, 1 << 18
+# Fewer rounds than this are not worth a table.
+FEWEST_ROUNDS = 16
 
 Bytes = NDArray[np.uint8]
 Indices = NDArray[np.int64]
@@ -46,17 +49,65 @@ class Damage:
 
 
 @dataclass(frozen=True)
-class Frames:
-    """The whole records of a buffer.
-
-    `starts` and `lengths` are those of the payloads, int64 of shape ``(n,)``. `damage` are ranges without a valid
-    header; `end` is where the unfinished rest begins.
-    """
+class Chain:
+    """Records one by one: starts and lengths of their payloads, both of shape ``(n,)``."""
 
     starts: Indices
     lengths: Indices
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Short records whose lengths go round: `count` times those of `lengths`, shape ``(p,)``, from the header at
+    `start` on without a gap.
+    """
+
+    start: int
+    lengths: Indices
+    count: int
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of one round."""
+        return int((self.lengths + (HEADER + FOOTER)).sum())
+
+    @cached_property
+    def end(self) -> int:
+        """Where the last round ends."""
+        return self.start + self.count * self.size
+
+    @cached_property
+    def offsets(self) -> Indices:
+        """Where the payloads of a round start in it, shape ``(p,)``."""
+        return np.cumsum(self.lengths + (HEADER + FOOTER)) - self.lengths - FOOTER
+
+    def wider(self, times: int) -> tuple[Rounds, Rounds]:
+        """The same records in rounds that are so many times as long, and the rounds that are left over."""
+        wide = Rounds(self.start, np.tile(self.lengths, times), self.count // times)
+        return wide, Rounds(wide.end, self.lengths, self.count % times)
+
+    def chain(self) -> Chain:
+        """The same records one by one."""
+        firsts = self.start + self.size * np.arange(self.count)
+        return Chain((firsts[:, None] + self.offsets).ravel(), np.tile(self.lengths, self.count))
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The whole records of a buffer, in their order.
+
+    `damage` are ranges without a valid header; `end` is where the unfinished rest begins.
+    """
+
+    pieces: tuple[Chain | Rounds, ...]
     damage: tuple[Damage, ...]
     end: int
+
+    def chain(self) -> Chain:
+        """All records one by one."""
+        chains = [piece.chain() if isinstance(piece, Rounds) else piece for piece in self.pieces]
+        starts = np.concatenate([np.empty(0, np.int64), *(chain.starts for chain in chains)])
+        return Chain(starts, np.concatenate([np.empty(0, np.int64), *(chain.lengths for chain in chains)]))
 
 
 def masked_crc(data: bytes | memoryview) -> int:
@@ -78,7 +129,7 @@ class Buffer:
 
     def frame(self, start: int, stop: int) -> Frames:
         """The records between `start` and `stop`, the part of one file. Never raises."""
-        pieces: list[tuple[Indices, Indices]] = []
+        pieces: list[Chain | Rounds] = []
         damage: list[Damage] = []
         position, window = start, SMALLEST_WINDOW
         while position + HEADER <= stop:
@@ -91,22 +142,20 @@ class Buffer:
             if position + HEADER + length + FOOTER > stop:
                 break
             if length >= LONG:
-                pieces.append((np.array([position + HEADER]), np.array([length])))
+                pieces.append(Chain(np.array([position + HEADER]), np.array([length])))
                 position, window = position + HEADER + length + FOOTER, SMALLEST_WINDOW
                 continue
             end = min(position + window, stop)
-            starts, lengths = self._chain(position, end)
-            pieces.append((starts, lengths))
-            position = int(starts[-1] + lengths[-1]) + FOOTER
+            chain = self._chain(position, end)
+            pieces.append(chain)
+            position = int(chain.starts[-1] + chain.lengths[-1]) + FOOTER
             window = min(4 * window, LARGEST_WINDOW)
             if end - LONG < position < stop - window:  # records go on to the end of what was searched, and there is more
-                starts, lengths = self._repeated(position, stop, lengths)
-                if len(starts):
-                    pieces.append((starts, lengths))
-                    position = int(starts[-1] + lengths[-1]) + FOOTER
-        starts = np.concatenate([piece[0] for piece in pieces]) if pieces else np.empty(0, np.int64)
-        lengths = np.concatenate([piece[1] for piece in pieces]) if pieces else np.empty(0, np.int64)
-        return Frames(starts, lengths, tuple(damage), position)
+                rounds = self._rounds(position, stop, chain.lengths)
+                if rounds.count >= FEWEST_ROUNDS:
+                    pieces.append(rounds)
+                    position, window = rounds.end, SMALLEST_WINDOW
+        return Frames(tuple(pieces), tuple(damage), position)
 
     def intact(self, starts: Indices, lengths: Indices) -> NDArray[np.bool_]:
         """Which payloads agree with their checksums, shape ``(n,)``."""
@@ -121,14 +170,26 @@ class Buffer:
                 ok[index] = self._is_intact(int(starts[index]), int(lengths[index]))
         return ok
 
+    def all_intact(self, rounds: Rounds) -> bool:
+        """Whether all payloads of the rounds agree with their checksums, by one CRC over a copy of them."""
+        if rounds.lengths.min() < 4:
+            return False
+        keep, flip = np.full(rounds.size, 0xFF, np.uint8), np.zeros(rounds.size, np.uint8)
+        keep[rounds.offsets[:, None] - HEADER + np.arange(HEADER)] = 0
+        flip[rounds.offsets[:, None] + np.arange(4)] = 0xFF
+        registers = self.content[rounds.start : rounds.end].reshape(rounds.count, rounds.size) & keep
+        registers ^= flip
+        for footer in (rounds.offsets + rounds.lengths).tolist():
+            crcs = np.ndarray((rounds.count,), "<u4", registers, footer, (rounds.size,))
+            crcs[:] = _register(crcs)
+        return bool(google_crc32c.extend(0xFFFFFFFF, registers.tobytes()) == 0xFFFFFFFF)
+
     def payload(self, start: int, length: int) -> bytes:
         """A copy of the bytes of one payload."""
         return self.content[start : start + length].tobytes()
 
-    def _chain(self, start: int, stop: int) -> tuple[Indices, Indices]:
-        """Starts and lengths of the payloads of short records that follow each other from `start` on, the first of which ends
-        before `stop`.
-        """
+    def _chain(self, start: int, stop: int) -> Chain:
+        """The short records that follow each other from `start` on, the first of which ends before `stop`."""
         window = view(self.content, "<u8")[start : stop - HEADER + 1]
         heads = np.flatnonzero(window < LONG)
         lengths = window[heads].astype(np.int64)
@@ -139,19 +200,19 @@ class Buffer:
         breaks = np.flatnonzero(ends[:-1] != heads[1:])
         count = int(breaks[0]) + 1 if len(breaks) else len(heads)
         count = int(np.searchsorted(ends[:count], stop, side="right"))
-        return heads[:count] + HEADER, lengths[:count]
+        return Chain(heads[:count] + HEADER, lengths[:count])
 
-    def _repeated(self, start: int, stop: int, before: Indices) -> tuple[Indices, Indices]:
-        """As `_chain`, by the guess that the lengths go on in the cycle in which those `before` ended."""
-        period = _period(before)
-        sizes = before[len(before) - period :] + (HEADER + FOOTER)
-        rounds = (stop - start) // int(sizes.sum()) if period else 0
-        lengths = np.tile(before[len(before) - period :], rounds)
-        ends = start + np.cumsum(np.tile(sizes, rounds))
-        heads = ends - lengths - (HEADER + FOOTER)
-        right = (view(self.content, "<u8")[heads] == lengths) & (view(self.content, "<u4")[heads + 8] == _HEADER_CRCS[lengths])
-        count = len(heads) if right.all() else int(right.argmin())
-        return heads[:count] + HEADER, lengths[:count]
+    def _rounds(self, start: int, stop: int, before: Indices) -> Rounds:
+        """The records from `start` on that go on in the cycle in which the lengths `before` ended; maybe none."""
+        lengths = before[len(before) - _period(before) :]
+        rounds = Rounds(start, lengths, 0)
+        count = (stop - start) // rounds.size if len(lengths) else 0
+        for head, length in zip((rounds.offsets - HEADER).tolist(), lengths.tolist(), strict=True):
+            said = np.ndarray((count,), "<u8", self.content, start + head, (rounds.size,))
+            crcs = np.ndarray((count,), "<u4", self.content, start + head + 8, (rounds.size,))
+            right = (said == length) & (crcs == _HEADER_CRCS[length])
+            count = count if right.all() else int(right.argmin())
+        return Rounds(start, lengths, count)
 
     def _length_at(self, position: int) -> int | None:
         head = self.content[position : position + HEADER].tobytes()
@@ -188,8 +249,7 @@ class Buffer:
         view(registers, "<u8")[begin[follows] - HEADER] = 0
         words[begin[follows] - 4] = 0
         words[begin] ^= np.uint32(0xFFFFFFFF)
-        stored = words[begin + lengths] - np.uint32(0xA282EAD8)
-        words[begin + lengths] = ~((stored >> np.uint32(17)) | (stored << np.uint32(15)))
+        words[begin + lengths] = _register(words[begin + lengths])
         return bool(google_crc32c.extend(0xFFFFFFFF, registers.tobytes()) == 0xFFFFFFFF)
 
 
@@ -198,6 +258,13 @@ def view(content: Bytes, dtype: str) -> NDArray[Any]:
     count = max(0, len(content) - np.dtype(dtype).itemsize + 1)
     values: NDArray[Any] = np.ndarray((count,), dtype, content, 0, (1,))
     return values
+
+
+def _register(masked: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The CRC register that stored checksums stand for."""
+    stored = masked - np.uint32(0xA282EAD8)
+    register: NDArray[np.uint32] = ~((stored >> np.uint32(17)) | (stored << np.uint32(15)))
+    return register
 
 
 def _period(lengths: Indices) -> int:

@@ -21,8 +21,9 @@ def read(data):
     """(payloads, frames, damaged payloads) of all records in `data`."""
     buffer = Buffer(np.frombuffer(data + bytes(LONG + 64), np.uint8), len(data))
     frames = buffer.frame(0, len(data))
-    ok = buffer.intact(frames.starts, frames.lengths)
-    whole = list(zip(frames.starts.tolist(), frames.lengths.tolist(), ok.tolist(), strict=True))
+    chain = frames.chain()
+    ok = buffer.intact(chain.starts, chain.lengths)
+    whole = list(zip(chain.starts.tolist(), chain.lengths.tolist(), ok.tolist(), strict=True))
     payloads = [buffer.payload(start, length) for start, length, good in whole if good]
     skipped = sum(length + 16 for _, length, good in whole if not good)
     read_bytes = sum(len(payload) + 16 for payload in payloads)
