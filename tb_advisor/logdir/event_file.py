@@ -71,7 +71,7 @@ class StoredEvent:
     payload.
     """
 
-    path: Path
+    path: str
     step: int
     wall_time: float
     offset: int
@@ -81,7 +81,7 @@ class StoredEvent:
         """The event itself. Raises `OSError` where the file is gone, `DecodeError` where it is another one by now."""
         from tensorboard.compat.proto.event_pb2 import Event
 
-        with self.path.open("rb") as stream:
+        with open(self.path, "rb") as stream:
             stream.seek(self.offset)
             return Event.FromString(stream.read(self.length))
 
@@ -96,7 +96,7 @@ class EventFile:
     `writer` is the writer that the file names in its first event, empty where it names none.
     """
 
-    path: Path
+    path: str
     position: int = 0
     size: int = 0
     inode: int = 0
@@ -112,6 +112,11 @@ class EventFile:
     error: Message | None = None
 
     @property
+    def name(self) -> str:
+        """The file's name in its directory."""
+        return os.path.basename(self.path)
+
+    @property
     def first_wall_time(self) -> float:
         """That of the first point of a scalar or histogram, seconds since the epoch; 0 where there is none."""
         pieces = [piece for columns in (self.scalars, self.histograms) for column in columns.values() for piece in column]
@@ -120,7 +125,7 @@ class EventFile:
     @property
     def notes(self) -> list[Message]:
         """What could not be read, in words."""
-        name = self.path.name
+        name = self.name
         if self.error is not None:
             return [self.error]
         if not self.size:
@@ -181,7 +186,7 @@ class Reader:
                     filled = self._fill(file, stream, parts, filled)
             except OSError as error:
                 reason = error.strerror or str(error)
-                file.error = Message("{file} could not be read: {reason}", file=file.path.name, reason=reason)
+                file.error = Message("{file} could not be read: {reason}", file=file.name, reason=reason)
         self._decode(parts, filled)
 
     def _fill(self, file: EventFile, stream: io.FileIO, parts: list[_Part], filled: int) -> int:
@@ -512,19 +517,19 @@ def scalar_of(tensor: TensorProto) -> float | None:
     return float(values[0]) if values else 0.0
 
 
-def fingerprint(path: Path) -> Fingerprint:
+def fingerprint(path: str | Path) -> Fingerprint:
     """Size, modification time in nanoseconds and inode of a file; zeros where it is gone."""
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:
         return 0, 0, 0
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def scalar_tags_at_start(path: Path) -> Iterator[str]:
+def scalar_tags_at_start(path: str) -> Iterator[str]:
     """The tags of the scalars within the first `HEAD_BYTES` of the file, in their order. Never raises."""
     try:
-        with path.open("rb") as stream:
+        with open(path, "rb") as stream:
             head = stream.read(HEAD_BYTES)
     except OSError:
         return

@@ -60,7 +60,7 @@ class RunFiles:
     """The event files of one run, in order of their names, with their fingerprints when the run was found."""
 
     name: str
-    files: tuple[Path, ...]
+    files: tuple[str, ...]
     fingerprints: tuple[Fingerprint, ...]
 
 
@@ -179,7 +179,7 @@ class RunCache:
 
     def __init__(self) -> None:
         self._reader = Reader()
-        self._files: dict[Path, EventFile] = {}
+        self._files: dict[str, EventFile] = {}
         self._runs: dict[str, Run] = {}
 
     def read(self, wanted: Sequence[RunFiles]) -> list[Run]:
@@ -204,7 +204,7 @@ class RunCache:
         self._files = {path: file for path, file in self._files.items() if path in paths}
         self._runs = {name: run for name, run in self._runs.items() if name in names}
 
-    def _has_grown(self, path: Path, seen: Fingerprint) -> bool:
+    def _has_grown(self, path: str, seen: Fingerprint) -> bool:
         """Whether there is something to read in the file; sets up its `EventFile` where it is new or another one."""
         size, _, inode = seen
         known = self._files.get(path)
@@ -215,9 +215,9 @@ class RunCache:
         return grown
 
 
-def _starts_with(path: Path, head: bytes) -> bool:
+def _starts_with(path: str, head: bytes) -> bool:
     try:
-        with path.open("rb") as stream:
+        with open(path, "rb") as stream:
             return stream.read(len(head)) == head
     except OSError:
         return False
@@ -243,7 +243,7 @@ def find_jobs(logdir: Path) -> list[JobFiles]:
     runs: dict[str, RunFiles] = {}
     captures: list[Capture] = []
     for name, directory, names in _walk(logdir):
-        files = tuple(Path(directory, n) for n in names if is_event_file(n))
+        files = tuple(f"{directory}/{n}" for n in names if is_event_file(n))
         if files:
             runs[name] = RunFiles(name, files, tuple(map(fingerprint, files)))
         if any(n.endswith(CAPTURE_ENDINGS) for n in names):
@@ -287,7 +287,7 @@ def _run(name: str, files: Sequence[EventFile]) -> Run:
         scalars=scalars,
         tags={tag: plugin for file in files for tag, plugin in file.tags.items()},
         writer=next((file.writer for file in files if file.writer), ""),
-        file_names=tuple(file.path.name for file in files),
+        file_names=tuple(file.name for file in files),
         events=sum(file.events for file in files),
         notes=tuple(note for file in files for note in file.notes),
         histograms={tag: _histograms(name, tag, files) for tag in sorted({tag for file in files for tag in file.histograms})},
@@ -327,18 +327,18 @@ def _walk(logdir: Path) -> Iterator[tuple[str, str, list[str]]]:
         names: list[str] = []
         below = []
         try:
-            entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+            entries = list(os.scandir(directory))
         except OSError:  # gone by now, or not to be read
             continue
         for entry in entries:
             if not entry.is_dir():
                 names.append(entry.name)
                 continue
-            target = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(real, entry.name)
-            if not os.path.join(real, "").startswith(os.path.join(target, "")):  # a link to where it lies leads in circles
+            target = os.path.realpath(entry.path) if entry.is_symlink() else f"{real}/{entry.name}"
+            if not f"{real}/".startswith(f"{target}/"):  # a link to where it lies leads in circles
                 below.append((entry.name if name == "." else f"{name}/{entry.name}", entry.path, target))
-        yield name, directory, names
-        waiting += reversed(below)
+        yield name, directory, sorted(names)
+        waiting += sorted(below, reverse=True)
 
 
 def _run_of_session(name: str) -> str:
@@ -384,7 +384,7 @@ def _is_add_scalars_run(name: str, owner: str, run: RunFiles) -> bool:
 
 
 @lru_cache(maxsize=100_000)
-def _is_add_scalars_file(path: Path, below: str, size: int, inode: int) -> bool:
+def _is_add_scalars_file(path: str, below: str, size: int, inode: int) -> bool:
     """Whether `add_scalars(tag, {key: …})` of a writer made this run, `below` its directory.
 
     PyTorch's makes ``<tag>_<key>`` with ``/`` as ``_``, tensorboardX's ``<tag>/<key>``; both write that one tag there. Remembered for each
@@ -400,7 +400,7 @@ def _is_add_scalars_file(path: Path, below: str, size: int, inode: int) -> bool:
 
 
 def _first_wall_time(file: EventFile) -> tuple[float, str]:
-    return file.first_wall_time, file.path.name
+    return file.first_wall_time, file.name
 
 
 def _series(run: str, tag: str, files: Iterable[EventFile]) -> Series:

@@ -12,7 +12,7 @@ FLOAT, DOUBLE, INT32, UINT8, INT64, BOOL, HALF, BFLOAT16, STRING = 1, 2, 3, 4, 9
 
 
 def read_event_file(path):
-    file = EventFile(path)
+    file = EventFile(str(path))
     Reader().read([file])
     return file
 
@@ -153,7 +153,7 @@ def test_steps_of_a_regular_series_take_no_memory(tmp_path):
 
 
 def test_a_file_that_could_not_be_read_and_can_be_later_is_read_whole(tmp_path):
-    file, reader = EventFile(tmp_path / "events.out.tfevents.1700000000.host.1.0"), Reader()
+    file, reader = EventFile(str(tmp_path / "events.out.tfevents.1700000000.host.1.0")), Reader()
     reader.read([file])
     assert "could not be read" in str(file.notes[0])
     event_file(tmp_path, {"loss": [1.0, 0.5]})
