@@ -55,7 +55,7 @@ _OTHER_VALUES = {"histo": "histograms", "image": "images", "audio": "audio"}
 # Small enough to stay in the cache of a core, large enough that the calls on a whole buffer cost little.
 BUFFER_BYTES = 4 << 20
 # Files of fewer records in so many bytes, which hold blobs, are read through a buffer that grows up to this; so is a record that is larger.
-FEW_RECORDS, LARGEST_BUFFER = 4000, 16 << 20
+FEW_RECORDS, LARGEST_BUFFER = 4000, 8 << 20
 HEAD_BYTES = 1 << 12
 # What tells a file that was written anew from one that has grown: its first event holds the time at which it was made.
 HEAD_SAMPLE = 32

@@ -126,6 +126,8 @@ class Buffer:
     def __init__(self, content: Bytes, size: int) -> None:
         self.content = content
         self.size = size
+        self._words = view(content, "<u4")
+        self._long_words = view(content, "<u8")
 
     def frame(self, start: int, stop: int) -> Frames:
         """The records between `start` and `stop`, the part of one file. Never raises."""
@@ -190,16 +192,16 @@ class Buffer:
 
     def _chain(self, start: int, stop: int) -> Chain:
         """The short records that follow each other from `start` on, the first of which ends before `stop`."""
-        window = view(self.content, "<u8")[start : stop - HEADER + 1]
-        heads = np.flatnonzero(window < LONG)
+        window = self._long_words[start : stop - HEADER + 1]
+        heads = (window < LONG).nonzero()[0]
         lengths = window[heads].astype(np.int64)
         heads += start
-        valid = _HEADER_CRCS[lengths] == view(self.content, "<u4")[heads + 8]
+        valid = _HEADER_CRCS[lengths] == self._words[heads + 8]
         heads, lengths = heads[valid], lengths[valid]
         ends = heads + lengths + (HEADER + FOOTER)
-        breaks = np.flatnonzero(ends[:-1] != heads[1:])
+        breaks = (ends[:-1] != heads[1:]).nonzero()[0]
         count = int(breaks[0]) + 1 if len(breaks) else len(heads)
-        count = int(np.searchsorted(ends[:count], stop, side="right"))
+        count = int(ends[:count].searchsorted(stop, side="right"))
         return Chain(heads[:count] + HEADER, lengths[:count])
 
     def _rounds(self, start: int, stop: int, before: Indices) -> Rounds:
@@ -226,14 +228,13 @@ class Buffer:
         than a terabyte.
         """
         end = max(start, stop - HEADER + 1)
-        for offset in np.flatnonzero(view(self.content, "<u8")[start:end] < 1 << 40).tolist():
+        for offset in np.flatnonzero(self._long_words[start:end] < 1 << 40).tolist():
             if self._length_at(start + offset) is not None:
                 return start + int(offset)
         return end
 
     def _is_intact(self, start: int, length: int) -> bool:
-        stored = struct.unpack("<I", self.content[start + length : start + length + FOOTER].tobytes())[0]
-        return bool(masked_crc(self.content[start : start + length].tobytes()) == stored)
+        return bool(masked_crc(self.payload(start, length)) == self._words[start + length])
 
     def _all_intact(self, starts: Indices, lengths: Indices) -> bool:
         """Whether all of these short payloads agree with their checksums, by one CRC over a copy of their stretches."""
