@@ -16,10 +16,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tb_advisor import load
+from tb_advisor.logdir.event_file import EventFile, Reader
 from tb_advisor.logdir.jobs import Run, RunCache, find_jobs, read_jobs
 from tests.benchmarks import logdirs
 from tests.benchmarks.logdirs import event, field, record, summary, tensor, varint
-from tests.logdir.reference import BFLOAT16, HALF, TYPES, assert_is, bits, events_of, points_of
+from tests.logdir.reference import BFLOAT16, HALF, TYPES, assert_is, bits, events_of, intact, points_of
 
 settings.register_profile("reading", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 settings.load_profile("reading")
@@ -30,8 +31,22 @@ settings.load_profile("reading")
 
 def check(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        Path(directory, "events.out.tfevents.1").write_bytes(data)
+        path = Path(directory, "events.out.tfevents.1")
+        path.write_bytes(data)
         assert_is(load(directory).runs["."], data)
+        file = EventFile(str(path))
+        Reader().read([file])
+        assert_conserved(file, data)
+
+
+def assert_conserved(file: EventFile, data: bytes) -> None:
+    """Every byte is read, damaged or still waiting for the rest of its record, and every intact record was decoded or
+    refused.
+    """
+    whole = [len(payload) + 16 for payload in intact(data)]
+    assert file.size == len(data)
+    assert sum(whole) + sum(gap.length for gap in file.damage) == file.position <= file.size
+    assert file.events + file.undecodable == len(whole)
 
 
 def check_growing(parts: list[bytes]) -> None:
