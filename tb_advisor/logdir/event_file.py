@@ -221,7 +221,7 @@ class Reader:
         if not parts:
             return
         self._content[filled : filled + LONG + 64] = 0
-        buffer = Buffer(self._content, filled)
+        buffer = Buffer(self._content)
         chains: list[Chain] = []
         stretches: list[int] = []  # the number of each chain's stretch: what lies between rounds
         files: list[EventFile] = []
@@ -533,7 +533,7 @@ def scalar_tags_at_start(path: str) -> Iterator[str]:
             head = stream.read(HEAD_BYTES)
     except OSError:
         return
-    buffer = Buffer(np.frombuffer(head + bytes(LONG + 64), np.uint8), len(head))
+    buffer = Buffer(np.frombuffer(head + bytes(LONG + 64), np.uint8))
     chain = buffer.frame(0, len(head)).chain()
     owners = np.zeros(len(chain.starts), np.int64)
     records = _Records(buffer, [EventFile(path)], chain.starts, chain.lengths, owners, chain.starts)

@@ -129,9 +129,12 @@ class Cycle:
 
     def fits(self, content: Bytes, rounds: Rounds) -> NDArray[np.bool_]:
         """Which of the rounds have these layouts, shape ``(count,)``."""
-        table = content[rounds.start : rounds.end].reshape(rounds.count, rounds.size) ^ self.pattern
-        table &= self.mask
-        return np.asarray(table.max(axis=1) == 0)
+        different = []
+        for start, count in rounds.blocks():
+            table = content[start : start + count * rounds.size].reshape(count, rounds.size) ^ self.pattern
+            table &= self.mask
+            different.append(table.max(axis=1))
+        return np.asarray(np.concatenate(different) == 0)
 
     def points(self, content: Bytes, rounds: Rounds) -> Iterator[RoundPoints]:
         """What each column's records say. Columns whose steps are the same share them."""

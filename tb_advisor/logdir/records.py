@@ -19,6 +19,7 @@ Both steps work on a whole buffer at once, which costs about a tenth of a loop o
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,6 +36,8 @@ LONG = 4096
 SMALLEST_WINDOW, LARGEST_WINDOW = 2 * LONG, 1 << 18
 # Fewer rounds than this are not worth a table.
 FEWEST_ROUNDS = 16
+# Larger pieces of memory than 128 KB come from the system and go back to it, which costs more than what is done with them (mallopt(3)).
+BLOCK_BYTES = 96 << 10
 
 Bytes = NDArray[np.uint8]
 Indices = NDArray[np.int64]
@@ -86,6 +89,12 @@ class Rounds:
         wide = Rounds(self.start, np.tile(self.lengths, times), self.count // times)
         return wide, Rounds(wide.end, self.lengths, self.count % times)
 
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Start and number of rounds of pieces so small that the allocator has the memory for a copy at hand."""
+        most = max(1, BLOCK_BYTES // self.size)
+        for first in range(0, self.count, most):
+            yield self.start + first * self.size, min(most, self.count - first)
+
     def chain(self) -> Chain:
         """The same records one by one."""
         firsts = self.start + self.size * np.arange(self.count)
@@ -110,22 +119,21 @@ class Frames:
         return Chain(starts, np.concatenate([np.empty(0, np.int64), *(chain.lengths for chain in chains)]))
 
 
-def masked_crc(data: bytes | memoryview) -> int:
+def masked_crc(data: bytes) -> int:
     """CRC-32C of `data`, masked as TFRecord stores it."""
-    crc: int = google_crc32c.value(bytes(data))
+    crc: int = google_crc32c.value(data)
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 class Buffer:
     """Bytes of one or several files, to be cut into records.
 
-    `content` is padded with at least `LONG` + 16 zero bytes beyond `size`, so that a row of bytes can be taken at any
+    `content` ends with at least `LONG` + 16 zero bytes that belong to none, so that a row of bytes can be taken at any
     record.
     """
 
-    def __init__(self, content: Bytes, size: int) -> None:
+    def __init__(self, content: Bytes) -> None:
         self.content = content
-        self.size = size
         self._words = view(content, "<u4")
         self._long_words = view(content, "<u8")
 
@@ -179,12 +187,16 @@ class Buffer:
         keep, flip = np.full(rounds.size, 0xFF, np.uint8), np.zeros(rounds.size, np.uint8)
         keep[rounds.offsets[:, None] - HEADER + np.arange(HEADER)] = 0
         flip[rounds.offsets[:, None] + np.arange(4)] = 0xFF
-        registers = self.content[rounds.start : rounds.end].reshape(rounds.count, rounds.size) & keep
-        registers ^= flip
-        for footer in (rounds.offsets + rounds.lengths).tolist():
-            crcs = np.ndarray((rounds.count,), "<u4", registers, footer, (rounds.size,))
-            crcs[:] = _register(crcs)
-        return bool(google_crc32c.extend(0xFFFFFFFF, registers.tobytes()) == 0xFFFFFFFF)
+        register, footers = 0xFFFFFFFF, np.empty(0, np.int64)
+        for start, count in rounds.blocks():
+            registers = self.content[start : start + count * rounds.size].reshape(count, rounds.size) & keep
+            registers ^= flip
+            if len(footers) != count * len(rounds.lengths):
+                footers = (rounds.size * np.arange(count)[:, None] + rounds.offsets + rounds.lengths).ravel()
+            words = view(registers.ravel(), "<u4")
+            words[footers] = _register(words[footers])
+            register = google_crc32c.extend(register, registers.tobytes())
+        return register == 0xFFFFFFFF
 
     def payload(self, start: int, length: int) -> bytes:
         """A copy of the bytes of one payload."""

@@ -19,7 +19,7 @@ def written(payloads=PAYLOADS):
 
 def read(data):
     """(payloads, frames, damaged payloads) of all records in `data`."""
-    buffer = Buffer(np.frombuffer(data + bytes(LONG + 64), np.uint8), len(data))
+    buffer = Buffer(np.frombuffer(data + bytes(LONG + 64), np.uint8))
     frames = buffer.frame(0, len(data))
     chain = frames.chain()
     ok = buffer.intact(chain.starts, chain.lengths)
