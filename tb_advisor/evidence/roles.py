@@ -30,49 +30,108 @@ RL_WORDS = frozenset("reward rew rewards rreturn return returns episode rollout"
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table. `phrases` are runs of consecutive words, any of which gives the role; `without` are words
-    that forbid it.
+    """One row of the table. `phrases` are runs of consecutive words, any of which gives the role; so does one word of each set
+    of `together`. `without` are words that forbid it.
     """
 
     role: str
     phrases: tuple[str, ...]
     without: frozenset[str] = frozenset()
+    together: tuple[frozenset[str], ...] = ()
 
 
-_NO_LOSS = frozenset({"loss", "losses"})
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_NO_LOSS = _words("loss losses")
+GRADIENT_WORDS = _words("grad grads gradient gradients gradnorm")
+_NORM_WORDS = _words("norm norms l2 magnitude")
+# Metrics that fall as a model gets better, also where another word of the tag names one that rises (a rank of an accuracy).
+LOWER_IS_BETTER = _words("perplexity ppl mae rmse mse mape smape error err errors wer cer fid lpips rank pos eer bpb bpc misclassification")
+HIGHER_IS_BETTER = _words(
+    "accuracy acc auc auroc roc prc f1 fscore f1score precision recall map ap ap50 ap75 map50 iou miou dice bleu rouge psnr ssim r2"
+    " spearman pearson mrr ndcg top1 top5 exprate kappa mcc sensitivity specificity success"
+)
+ACCURACY_WORDS = _words("accuracy acc")
 
 TABLE = (
-    Row("learning_rate", ("learning rate", "lr", "lr0", "lr1", "lr2", "cur lr", "current lr"), _NO_LOSS),
-    Row("gradient_norm", ("grad norm", "gradient norm", "grads norm", "gradnorm", "grad 2 0 norm", "gradients norm")),
-    Row("memory", ("memory", "mem", "rss", "vram", "ram", "allocated bytes", "bytes in use"), _NO_LOSS | {"replay", "buffer"}),
-    Row("throughput", ("samples per second", "steps per second", "steps per sec", "fps", "sec", "throughput", "it s"), _NO_LOSS),
-    Row("step_time", ("step time", "iter time", "batch time", "time this iter s"), _NO_LOSS),
-    Row("return", ("rew mean", "reward mean", "mean reward", "cumulative reward", "return mean", "rreturn mean", "episode reward")),
-    Row("loss", ("loss", "losses", "logloss", "nll", "xent", "crossentropy", "cross entropy"), frozenset({"scale", "weight"})),
-    Row("metric", ("accuracy", "acc", "auc", "f1", "precision", "recall", "map", "m ap", "iou", "dice", "perplexity", "mae", "rmse")),
+    Row("learning_rate", ("learning rate", "learningrate", "lr", "lr0", "lr1", "lr2"), _NO_LOSS | {"scale", "multiplier"}),
+    Row("gradient_norm", ("gradnorm", "global norm"), _NO_LOSS | {"weight", "param"}, (GRADIENT_WORDS, _NORM_WORDS)),
+    Row(
+        "memory",
+        ("memory", "mem", "rss", "vram", "ram", "memallocated", "allocated bytes", "allocated gb", "allocated mb", "bytes in use"),
+        _NO_LOSS | {"replay", "buffer"},
+    ),
+    Row("data_time", ("data time", "loader time", "load time", "loading time", "fetch time", "dataloader time"), _NO_LOSS),
+    Row(
+        "throughput",
+        ("step sec", "steps sec", "samples sec", "images sec", "tokens sec", "it s", "img s", "tok s", "fps", "sps", "throughput"),
+        _NO_LOSS,
+        (_words("per"), _words("second sec s"), _words("samples steps step tokens images examples iterations its frames batches")),
+    ),
+    Row(
+        "step_time",
+        ("step time", "iter time", "iteration time", "batch time", "epoch time", "step duration", "time this iter s", "time per step"),
+        _NO_LOSS,
+        (_words("per"), _words("step batch iteration iter epoch"), _words("time seconds sec secs s ms duration")),
+    ),
+    Row("episode_length", ("ep len", "ep length", "episode length", "episode len", "episodic length", "steps per episode"), _NO_LOSS),
+    Row(
+        "return",
+        ("cumulative reward", "return mean", "rreturn mean", "mean return", "average return", "ep return", "ep ret"),
+        _NO_LOSS | _words("min max std extrinsic intrinsic"),
+        (_words("reward rewards rew episodic"), _words("mean episode average avg ep eval return rollout score")),
+    ),
+    Row("explained_variance", ("explained variance", "explained var")),
+    Row("clip_fraction", ("clip fraction", "clipfrac", "clip frac")),
+    Row("kl", ("kl", "approxkl"), _NO_LOSS | {"coef", "coeff", "weight"}),
+    Row("entropy", ("entropy",), _words("cross coef coeff binary categorical softmax sparse xent focal bonus weight")),
+    Row("loss", ("loss", "losses", "logloss", "nll", "xent", "crossentropy", "cross entropy", "elbo"), _words("scale scaler weight")),
+    Row("metric", tuple(sorted(HIGHER_IS_BETTER | LOWER_IS_BETTER)), _words("hist std")),
     Row("epoch", ("epoch",), frozenset({"time"})),
-)  # fmt: skip
+)
 
-# Words that say how a loss was gathered, not which loss it is.
-_PLAIN_WORDS = TRAIN_WORDS | EVAL_WORDS | {
-    "loss", "losses", "epoch", "step", "batch", "avg", "average", "mean", "total", "running", "base", "evaluation", "vs", "iterations",
-    "optimizeloss", "stats", "iter", "ptl", "objective", "logloss", "nll", "xent", "crossentropy", "cross", "entropy", "1", "loss1",
-}  # fmt: skip
+# Words that say how a number was gathered, not which loss or metric it is.
+_PLAIN_WORDS = (
+    TRAIN_WORDS
+    | EVAL_WORDS
+    | _words(
+        "loss losses epoch step batch avg average mean total running base evaluation vs iterations optimizeloss stats iter ptl objective"
+    )
+    | _words("logloss nll xent crossentropy cross entropy 1 loss1 metrics performance")
+)
+# The same of a gradient norm: what is left names the layer.
+_PLAIN_NORM_WORDS = GRADIENT_WORDS | _NORM_WORDS | _PLAIN_WORDS | _words("global all 2 0 inf before after clip clipping preclip optim")
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One series and its role. `evaluation` tells validation from training, `words` is what the tag was cut into."""
+    """One series and its role. `evaluation` tells validation from training, `words` is what the tag was cut into, `because` the
+    words that gave the role.
+    """
 
     series: Series
     role: str
     evaluation: bool
     words: tuple[str, ...]
+    because: str = ""
 
     @property
     def part(self) -> frozenset[str]:
-        """The words that tell this loss from the job's main loss; empty for the main loss."""
-        return frozenset(self.words) - _PLAIN_WORDS
+        """The words that tell this loss from the job's main loss, this metric from others, the layer of a gradient norm; empty
+        for the main loss and the global norm.
+        """
+        if self.role == "gradient_norm":
+            return frozenset(self.words) - _PLAIN_NORM_WORDS
+        return frozenset("accuracy" if word == "acc" else word for word in self.words) - _PLAIN_WORDS
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """The direction of a metric or return, None for what has none."""
+        if self.role == "return":
+            return True
+        return None if self.role != "metric" else not LOWER_IS_BETTER.intersection(self.words)
 
 
 @dataclass(frozen=True)
@@ -103,25 +162,43 @@ def roles(job: Job) -> Roles:
     for series in job.scalars:
         tag_words = words(series.tag)
         all_words.append(tag_words)
-        role = _role_of(tag_words)
-        if role is not None and len(series):
+        role, because = _role_of(tag_words)
+        if role and len(series):
             run_words = words(_below(job.name, series.run))
-            assignments.append(Assignment(series, role, _is_evaluation(run_words, tag_words), tag_words))
+            assignments.append(Assignment(series, role, _is_evaluation(run_words, tag_words), tag_words, because))
     return Roles(tuple(assignments), _task_of(all_words))
 
 
 def words(name: str) -> tuple[str, ...]:
-    """`name` in lower-case words: ``train/ValidLoss_1`` → ("train", "valid", "loss", "1")."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return tuple(word for word in re.split(r"[^0-9a-z]+", spaced.lower()) if word)
+    """`name` in lower-case words: ``train/ValidLoss_1`` → ("train", "valid", "loss", "1"), ``valloss`` → ("val", "loss")."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    found: list[str] = []
+    for word in re.split(r"[^0-9a-z]+", spaced.lower()):
+        compound = _COMPOUND.fullmatch(word)
+        found += compound.groups() if compound else [word] if word else []
+    return tuple(found)
 
 
-def _role_of(tag_words: tuple[str, ...]) -> str | None:
+_COMPOUND = re.compile(f"({'|'.join(sorted(TRAINING_SPLITS | EVALUATION_SPLITS, key=len, reverse=True))})(loss|acc|accuracy|error)")
+
+
+def _role_of(tag_words: tuple[str, ...]) -> tuple[str, str]:
+    """The role and the words that gave it, empty where there is none."""
     text = f" {' '.join(tag_words)} "
     for row in TABLE:
-        if not row.without.intersection(tag_words) and any(f" {phrase} " in text for phrase in row.phrases):
-            return row.role
-    return None
+        if row.without.intersection(tag_words):
+            continue
+        for phrase in row.phrases:
+            if f" {phrase} " in text:
+                return row.role, phrase
+        if row.together and all(names.intersection(tag_words) for names in row.together):
+            return row.role, " ".join(word for word in tag_words if any(word in names for names in row.together))
+    whole = _WHOLE.get(" ".join(tag_words), "")
+    return whole, " ".join(tag_words) if whole else ""
+
+
+# Tags that mean something only where they say nothing else.
+_WHOLE = {"time": "step_time", "duration": "step_time", "reward": "return", "return": "return", "score": "return"}
 
 
 def _is_evaluation(run_words: tuple[str, ...], tag_words: tuple[str, ...]) -> bool:
