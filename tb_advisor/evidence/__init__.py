@@ -17,9 +17,10 @@ from tb_advisor.logdir.jobs import Job
 @cache
 def providers() -> Mapping[str, Callable[..., Any]]:
     """All evidence by name."""
-    from tb_advisor.evidence import losses, memory, roles, run_state, trace_steps
+    from tb_advisor.evidence import histograms, losses, memory, roles, run_state, trace_steps
 
     functions: tuple[Callable[..., Any], ...] = (
+        histograms.layer_histograms,
         losses.losses,
         losses.train_loss,
         losses.val_loss,
