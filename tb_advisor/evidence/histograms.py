@@ -61,7 +61,7 @@ class LayerHistograms:
         """The largest absolute edge of a bucket that is not empty, shape ``(n,)``."""
         buckets = self.histograms.buckets
         edges = np.where(buckets[:, 2] > 0, np.abs(buckets[:, :2]).max(axis=1), 0.0)
-        return np.maximum.reduceat(edges, self.histograms.offsets[:-1])
+        return np.asarray(np.maximum.reduceat(edges, self.histograms.offsets[:-1]))
 
     def share_between(self, low: float, high: float) -> Floats:
         """The share of the values whose bucket lies within ``[low, high]`` (its middle does), shape ``(n,)``."""
