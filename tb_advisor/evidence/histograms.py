@@ -69,7 +69,7 @@ class LayerHistograms:
 
     @cached_property
     def _middles(self) -> Floats:
-        return self.histograms.buckets[:, :2].mean(axis=1)
+        return np.asarray(self.histograms.buckets[:, :2].mean(axis=1))
 
     def _sum(self, values: Floats) -> Floats:
         """The sum of a value a bucket over the values of each histogram, shape ``(n,)``."""
