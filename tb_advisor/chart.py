@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_advisor.report import Json, plain
-from tb_advisor.series import Floats, Series
+from tb_advisor.series import Buckets, Floats, Histograms, Series
 
 # A marked range with more points than this is thinned like the rest; its two ends always stay.
 MOST_MARKED_POINTS = 500
@@ -38,6 +38,50 @@ def chart_points(series: Series, points: int, keep: Iterable[tuple[int, int]], s
         ],
         "thinned": len(kept) < len(series),
     }
+
+
+def heat_map(histograms: Histograms, columns: int = 160, rows: int = 48) -> dict[str, Json]:
+    """How the values of a tensor are spread, over steps: for each of at most `columns` histograms (the first and the last
+    among them) the share of its values in each of `rows` equal bins, as JSON-ready lists.
+
+    The bins span all values but the outer 0.1% of the shown histograms together, which count in the outermost bins.
+    Within a bucket values are taken as evenly spread.
+    """
+    chosen = np.unique(np.linspace(0, len(histograms) - 1, min(columns, len(histograms))).round().astype(np.intp))
+    shown = [buckets[np.isfinite(buckets).all(axis=1)] for buckets in (histograms[int(i)] for i in chosen)]
+    low, high = _span(np.concatenate(shown))
+    edges = np.linspace(low, high, rows + 1)
+    return {
+        "run": histograms.run,
+        "tag": histograms.tag,
+        "total": len(histograms),
+        "steps": histograms.steps[chosen].tolist(),
+        "edges": edges.tolist(),
+        "shares": [_spread(buckets, edges).round(4).tolist() for buckets in shown],
+    }
+
+
+def _span(buckets: Buckets) -> tuple[float, float]:
+    """The range that holds the values of these buckets but for 0.1% at either side."""
+    buckets = buckets[buckets[:, 2] > 0]
+    if not len(buckets):
+        return -1.0, 1.0
+    by_left, by_right = buckets[buckets[:, 0].argsort()], buckets[buckets[:, 1].argsort()[::-1]]
+    tail = 0.001 * buckets[:, 2].sum()
+    low = float(by_left[np.searchsorted(by_left[:, 2].cumsum(), tail), 0])
+    high = float(by_right[np.searchsorted(by_right[:, 2].cumsum(), tail), 1])
+    return (low, high) if high > low else (low - 0.5, low + 0.5)
+
+
+def _spread(buckets: Buckets, edges: Floats) -> Floats:
+    """The share of the values in each bin, shape ``(len(edges) - 1,)``."""
+    total = buckets[:, 2].sum()
+    if not total:
+        return np.zeros(len(edges) - 1)
+    places = np.append(buckets[:1, 0], buckets[:, 1])
+    below = np.interp(edges, places, np.append(0.0, buckets[:, 2].cumsum()))
+    below[0], below[-1] = 0.0, total
+    return np.asarray(np.diff(below) / total)
 
 
 def bucket_indices(series: Series, points: int, keep: Iterable[tuple[int, int]]) -> NDArray[np.intp]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_advisor.budget import event_bytes
 from tb_advisor.chart import bucket_indices
-from tb_advisor.diagnosis import Outcome, SeriesExhibit, Status
+from tb_advisor.diagnosis import HistogramExhibit, Outcome, SeriesExhibit, Status
 from tb_advisor.evidence import Evidence
 from tb_advisor.evidence.run_state import quiet_until
 from tb_advisor.logdir.event_file import Fingerprint
@@ -132,8 +132,11 @@ def thinned(checked: Checked, room: float) -> Checked:
     diagnoses mark.
     """
     marks: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for outcome in checked.outcomes:
-        for exhibit in (e for diagnosis in outcome.diagnoses for e in diagnosis.exhibits if isinstance(e, SeriesExhibit)):
+    shown: set[tuple[str, str]] = set()
+    for exhibit in (e for outcome in checked.outcomes for diagnosis in outcome.diagnoses for e in diagnosis.exhibits):
+        if isinstance(exhibit, HistogramExhibit):
+            shown.add((exhibit.run, exhibit.tag))
+        elif isinstance(exhibit, SeriesExhibit):
             for run_tag in exhibit.run_tags:
                 marks[run_tag] += [(mark.start, mark.end) for mark in exhibit.marks]
     most = int(room / _THINNED_BYTES / max(1, len(checked.job.scalars)))
@@ -144,7 +147,8 @@ def thinned(checked: Checked, room: float) -> Checked:
             kept = bucket_indices(series, min(_MOST_POINTS, max(_LEAST_POINTS, most)), marks[name, tag])
             scalars[tag] = series[kept]
             weights[name, tag] = np.diff(kept, append=len(series))
-        runs[name] = replace(run, scalars=scalars, histograms={}, stored={})
+        histograms = {tag: its for tag, its in run.histograms.items() if (name, tag) in shown}
+        runs[name] = replace(run, scalars=scalars, histograms=histograms, stored={})
     return replace(checked, job=replace(checked.job, runs=runs), weights=weights)
 
 

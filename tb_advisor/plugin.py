@@ -16,7 +16,7 @@ from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import Request, Response
 
-from tb_advisor.chart import chart_points
+from tb_advisor.chart import chart_points, heat_map
 from tb_advisor.report import Json, plain
 from tb_advisor.rules import all_rules
 from tb_advisor.watch import State, Watch
@@ -56,6 +56,7 @@ class AdvisorPlugin(base_plugin.TBPlugin):
             "/index.js": _application(self._index),
             "/report": _application(self._report),
             "/series": _application(self._series),
+            "/histogram": _application(self._histogram),
             "/rules": _application(self._rules),
         }
 
@@ -116,6 +117,13 @@ class AdvisorPlugin(base_plugin.TBPlugin):
         if whole != chart["total"]:
             chart |= {"total": whole, "thinned": True}
         return _json(request, chart)
+
+    def _histogram(self, request: Request) -> Response:
+        run, tag = request.args.get("run", ""), request.args.get("tag", "")
+        histograms = None if self._unreachable else self._watch.state().histograms.get((run, tag))
+        if histograms is None:
+            return _json(request, {"error": f"no histograms {tag!r} in run {run!r}"}, code=404)
+        return _json(request, heat_map(histograms))
 
     def _rules(self, request: Request) -> Response:
         entries: list[Json] = [

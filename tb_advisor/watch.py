@@ -6,33 +6,42 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from tb_advisor.advise import Progress, diagnose
-from tb_advisor.check import Cache, Curve
+from tb_advisor.check import Cache, Checked, Curve
 from tb_advisor.logdir.jobs import LogdirError, find_jobs
 from tb_advisor.report import Report
+from tb_advisor.series import Histograms
 
 REFRESH_SECONDS = 5.0
 # While a log directory is read for the first time, what is there is shown as often as this.
 SHOW_SECONDS = 0.2
 
-_Curves = Mapping[tuple[str, str], Curve]
-
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a log directory now. `generation` rises with every change of the rest; `curves` holds every
-    series by (run, tag).
-    """
+    """What is known of a log directory now. `generation` rises with every change of the rest."""
 
     state: str = "reading"
     generation: int = 0
     progress: Progress = Progress()
     error: str | None = None
     report: Report | None = None
-    curves: _Curves = field(default_factory=dict)
+    jobs: tuple[Checked, ...] = ()
+
+    @cached_property
+    def curves(self) -> Mapping[tuple[str, str], Curve]:
+        """Every scalar series by (run, tag)."""
+        return {(curve.series.run, curve.series.tag): curve for checked in self.jobs for curve in checked.curves}
+
+    @cached_property
+    def histograms(self) -> Mapping[tuple[str, str], Histograms]:
+        """The histograms of every tag by (run, tag), where they were kept."""
+        runs = (run for checked in self.jobs for run in checked.job.runs.values())
+        return {(run.name, tag): histograms for run in runs for tag, histograms in run.histograms.items()}
 
 
 class Watch:
@@ -84,15 +93,14 @@ class Watch:
             nonlocal progress, shown
             progress = now
             if first and time.monotonic() - shown > SHOW_SECONDS:  # a report that is already shown stays until the new one is whole
-                self._publish(State("reading", 0, progress, None, report(), self._curves()))
+                self._publish(State("reading", 0, progress, None, report(), self._checked()))
                 shown = time.monotonic()
 
         report = diagnose(self._logdir, cache=self._cache, watch=watch, memory_bytes=self._memory_bytes)
-        self._publish(State("ready", 0, progress, None, report, self._curves()))
+        self._publish(State("ready", 0, progress, None, report, self._checked()))
 
-    def _curves(self) -> _Curves:
-        every = (curve for checked in self._cache.jobs.values() for curve in checked.curves)
-        return {(curve.series.run, curve.series.tag): curve for curve in every}
+    def _checked(self) -> tuple[Checked, ...]:
+        return tuple(self._cache.jobs.values())
 
     def _publish(self, state: State) -> None:
         with self._lock:

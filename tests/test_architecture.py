@@ -25,7 +25,7 @@ ALLOWED = {
     "check": {"budget", "chart", "diagnosis", "evidence", "logdir", "message", "report", "rule", "series"},
     "pool": {"budget", "check", "logdir", "rule", "rules"},
     "advise": {"budget", "check", "logdir", "message", "pool", "report", "rule", "rules"},
-    "watch": {"advise", "check", "logdir", "report"},
+    "watch": {"advise", "check", "logdir", "report", "series"},
     "chart": {"report", "series"},
     "plugin": {"chart", "report", "rules", "watch"},
     "loader": {"plugin"},

@@ -4,7 +4,8 @@ import math
 import numpy as np
 import pytest
 
-from tb_advisor.chart import bucket_indices, chart_points
+from tb_advisor.chart import bucket_indices, chart_points, heat_map
+from tb_advisor.series import Histograms
 from tests.builders import falling, series
 
 
@@ -52,3 +53,32 @@ def test_any_length(n):
 def test_a_series_of_nothing_but_nan():
     chart = chart_points(series([math.nan] * 5000), 100, [])
     assert set(chart["values"]) == {None}
+
+
+def histograms(*buckets, tag="weights"):
+    sizes = [len(one) for one in buckets]
+    steps = np.arange(len(buckets)) * 10
+    return Histograms(steps, 1e9 + steps, np.concatenate([[0], np.cumsum(sizes)]), np.array(sum(buckets, []), float), "run", tag)
+
+
+def test_a_heat_map_spreads_each_histogram_over_common_bins():
+    heat = heat_map(histograms([(0, 1, 10), (1, 2, 30)], [(0, 4, 8)]), rows=4)
+    assert heat["edges"] == [0, 1, 2, 3, 4]
+    assert heat["shares"] == [[0.25, 0.75, 0, 0], [0.25, 0.25, 0.25, 0.25]]
+    assert (heat["steps"], heat["total"]) == ([0, 10], 2)
+
+
+def test_a_heat_map_of_many_histograms_keeps_the_first_and_the_last():
+    heat = heat_map(histograms(*([(0, 1, 5)] for _ in range(1000))), columns=50)
+    assert (len(heat["steps"]), heat["steps"][0], heat["steps"][-1], heat["total"]) == (50, 0, 9990, 1000)
+
+
+def test_one_far_value_of_thousands_does_not_set_the_scale_and_is_not_lost():
+    heat = heat_map(histograms([(0, 1, 5000), (1, 999, 0), (999, 1000, 1)]), rows=2)
+    assert heat["edges"][-1] <= 1.01
+    assert sum(heat["shares"][0]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("buckets", [[(0.5, 0.5, 7)], [(0, 1, 0)], [(math.nan, 1, 3)], [(-0.5, 0.5, 3)]])
+def test_odd_histograms_make_a_heat_map_too(buckets):
+    json.dumps(heat_map(histograms(buckets)), allow_nan=False)

@@ -7,13 +7,15 @@ import time
 import urllib.error
 import urllib.request
 
+import numpy as np
 import pytest
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
 from tb_advisor.loader import AdvisorLoader
 from tb_advisor.plugin import AdvisorPlugin
-from tests.builders import event_file, falling
+from tests.builders import event_file, falling, tensor_event, write_events
 
 
 class Flags:
@@ -244,3 +246,16 @@ def test_the_advisor_finds_what_tensorboard_samples_away(tensorboard):
     assert found["non-finite-loss"]["onset_step"] == 70_003
     assert found["loss-spikes"]["onset_step"] == 50_001
     assert found["loss-spikes"]["folded_under"] is None
+
+
+def test_histograms_come_as_a_heat_map(tmp_path):
+    buckets = TensorProto(dtype=2, tensor_content=np.array([[0, 1, 5.0], [1, 2, 15.0]]).tobytes())
+    buckets.tensor_shape.dim.add(size=2)
+    buckets.tensor_shape.dim.add(size=3)
+    write_events(tmp_path / "run", [tensor_event("dense/kernel", step, buckets, "histograms") for step in range(5)])
+    app = client(tmp_path)
+    ready(app)
+    heat = app.get("/histogram?run=run&tag=dense/kernel").json
+    assert heat["steps"] == [0, 1, 2, 3, 4]
+    assert sum(heat["shares"][0][:24]) == pytest.approx(0.25, abs=0.02)
+    assert app.get("/histogram?run=run&tag=nothing").status_code == 404
