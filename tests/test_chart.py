@@ -58,7 +58,8 @@ def test_a_series_of_nothing_but_nan():
 def histograms(*buckets, tag="weights"):
     sizes = [len(one) for one in buckets]
     steps = np.arange(len(buckets)) * 10
-    return Histograms(steps, 1e9 + steps, np.concatenate([[0], np.cumsum(sizes)]), np.array(sum(buckets, []), float), "run", tag)
+    rows = np.array([row for one in buckets for row in one], float)
+    return Histograms(steps, 1e9 + steps, np.concatenate([[0], np.cumsum(sizes)]), rows, "run", tag)
 
 
 def test_a_heat_map_spreads_each_histogram_over_common_bins():

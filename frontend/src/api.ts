@@ -1,5 +1,6 @@
 // The plugin's routes (tb_advisor/plugin.py). Every address is relative to the frame's base, so that path prefixes and proxies need nothing.
 
+import type { Heat } from "./chart/heat";
 import type { Num } from "./format";
 import type { Mark, Report } from "./report";
 
@@ -60,6 +61,10 @@ export function fetchSeries(
     query.set("to", String(options.range[1]));
   }
   return get(`./series?${query}`);
+}
+
+export function fetchHistogram(run: string, tag: string): Promise<Heat> {
+  return get(`./histogram?${new URLSearchParams({ run, tag })}`);
 }
 
 export async function fetchRules(): Promise<ReadonlyMap<string, RuleText>> {

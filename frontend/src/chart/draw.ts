@@ -213,7 +213,7 @@ function tone(severity: Severity): "error" | "warning" {
   return severity === "error" ? "error" : "warning";
 }
 
-function edgeOf(severity: Severity): string {
+export function edgeOf(severity: Severity): string {
   return severity === "error" ? "--error" : severity === "warning" ? "--warning-mark" : "--info";
 }
 

@@ -1,5 +1,6 @@
 import type { Entry, Exhibit, Finding } from "../report";
 import { DataTable } from "./DataTable";
+import { HistogramChart } from "./HistogramChart";
 import { SeriesChart } from "./SeriesChart";
 import { StepBars } from "./StepBars";
 
@@ -30,11 +31,7 @@ function One({ exhibit, finding, entry }: Props & { readonly exhibit: Exhibit })
     case "table":
       return <DataTable title={exhibit.title} columns={exhibit.columns} rows={exhibit.rows} />;
     case "histogram":
-      return (
-        <figcaption>
-          Histograms of <code>{exhibit.tag}</code> in <code>{exhibit.run}</code>: the Histograms tab shows them.
-        </figcaption>
-      );
+      return <HistogramChart exhibit={exhibit} finding={finding} />;
     case "text":
       return <Lines lines={exhibit.lines} />;
     default:
