@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const VENV_PYTHON = resolve("../.venv/bin/python");
-const PYTHON = process.env.ADVISOR_PYTHON ?? (existsSync(VENV_PYTHON) ? VENV_PYTHON : "python3");
+export const PYTHON = process.env.ADVISOR_PYTHON ?? (existsSync(VENV_PYTHON) ? VENV_PYTHON : "python3");
 
 export interface TensorBoard {
   /** Without a slash at the end. */

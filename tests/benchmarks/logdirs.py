@@ -233,7 +233,24 @@ def make_i(root: Path, written: Written, scale: float) -> None:
     write_run(root / "run", written, blocks())
 
 
-MAKERS = {"s": make_s, "m": make_m, "l": make_l, "h": make_h, "i": make_i, "n": make_n, "f": make_f}
+def make_t(root: Path, written: Written, scale: float) -> None:
+    """500 jobs of 10 tags and 1,000 steps, for the tab: every third overfits, every fifth is NaN from the middle on."""
+    generator = np.random.default_rng(2)
+    steps = np.arange(1000)
+    fall = np.exp(-steps / 200)
+    for number in range(scaled(500, scale)):
+        train = 0.1 + fall[:, None] * generator.uniform(0.5, 2, 10) + generator.normal(0, 0.01, (1000, 10))
+        train[:, 1] = 0.3 + fall + (0.001 * np.maximum(0, steps - 300) if number % 3 == 0 else 0) + generator.normal(0, 0.01, 1000)
+        if number % 5 == 0:
+            train[500:, 0] = np.nan
+        names = ["train/loss", "val/loss", *(f"layer_{k}/norm" for k in range(8))]
+        walls = FIRST_SECOND + steps[:, None] + np.linspace(0, 0.5, 10)
+        written.add(steps, train)
+        summaries = [simple_value(name) for name in names]
+        write_run(root / f"sweep_{number % 10}" / f"run_{number:03}", written, cycles(summaries, steps, walls, train.astype(np.float32)))
+
+
+MAKERS = {"s": make_s, "m": make_m, "l": make_l, "h": make_h, "i": make_i, "n": make_n, "f": make_f, "t": make_t}
 
 
 def make(size: str, cache: Path, scale: float = 1.0) -> tuple[Path, Written]:

@@ -1,6 +1,6 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { aligned, count, duration, integer, number } from "../format";
-import { moveFocus, useKeys } from "../keys";
+import { useKeys } from "../keys";
 import {
   bestIsValidation,
   bestsOf,
@@ -14,6 +14,7 @@ import {
   tallyOf,
 } from "../report";
 import { COVERAGE, jobRoute } from "../route";
+import { type Sight, useSight } from "../sight";
 import { Counts } from "./Counts";
 import { Glyph } from "./Glyph";
 import { RouteLink } from "./RouteLink";
@@ -40,20 +41,41 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
   const visible = matching(entries, expression, standing);
   const current = visible.find((entry) => entry.name === selected) ?? visible[0];
   const at = current ? visible.indexOf(current) : -1;
-  const rows = (): HTMLElement[] => [...(table.current?.querySelectorAll<HTMLElement>("a.row-link") ?? [])];
+  const sight = useSight(table, visible.length);
+  const linkOf = (row: number): HTMLElement | null => table.current?.querySelector<HTMLElement>(`tr[data-row="${row}"] a.row-link`) ?? null;
+  // The row that gets the focus as soon as it is drawn.
+  const wanted = useRef<number | null>(null);
+  const focusRow = (row: number): void => {
+    wanted.current = Math.min(visible.length - 1, Math.max(0, row));
+    const link = linkOf(wanted.current);
+    if (link) link.focus();
+    else window.scrollTo({ top: (table.current?.offsetTop ?? 0) + wanted.current * sight.height - window.innerHeight / 2 });
+  };
+  const move = (by: 1 | -1): void => {
+    const focused = document.activeElement?.closest<HTMLElement>("tr[data-row]")?.dataset.row;
+    focusRow(focused === undefined ? at : Number(focused) + by);
+  };
 
   useKeys({
-    j: () => moveFocus(rows(), 1, at - 1),
-    k: () => moveFocus(rows(), -1, at + 1),
-    Enter: () => rows()[at]?.click(),
+    j: () => move(1),
+    k: () => move(-1),
+    Enter: () => linkOf(at)?.click(),
     "/": () => filter.current?.focus(),
   });
 
+  useEffect(() => {
+    if (wanted.current === null) return;
+    const link = linkOf(wanted.current);
+    if (!link) return;
+    wanted.current = null;
+    link.focus();
+  }, [sight.first, sight.end]);
+
   // Back from a job: to the row it came from.
   useEffect(() => {
-    if (selected === null) return;
-    if (document.hasFocus()) rows()[at]?.focus();
-    else rows()[at]?.scrollIntoView({ block: "nearest" });
+    if (selected === null || at < 0) return;
+    if (document.hasFocus() || linkOf(at) === null) focusRow(at);
+    else linkOf(at)?.scrollIntoView({ block: "nearest" });
   }, []);
 
   // While a pattern is none yet, the list stays as the last one left it.
@@ -66,6 +88,7 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
     setStanding(null);
   };
   const isInvalid = expressionOf(pattern) === null;
+  const bests = useMemo(() => bestsOf(entries), [entries]);
 
   return (
     <main>
@@ -103,7 +126,7 @@ export function Overview({ report, entries, reading, selected, onSelect }: Props
       {visible.length === 0 && !reading && (pattern !== "" || standing !== null) ? (
         <NoMatch pattern={pattern || STANDINGS[standing ?? "clear"]} hidden={entries.length} onClear={clearFilter} />
       ) : (
-        <Jobs table={table} entries={visible} bests={bestsOf(entries)} current={current ?? null} onSelect={onSelect} />
+        <Jobs table={table} entries={visible} sight={sight} bests={bests} current={current ?? null} onSelect={onSelect} />
       )}
     </main>
   );
@@ -161,16 +184,17 @@ function Tally({ report, reading }: { readonly report: Report; readonly reading:
 interface JobsProps {
   readonly table: { current: HTMLTableElement | null };
   readonly entries: readonly Entry[];
+  readonly sight: Sight;
   readonly bests: ReadonlySet<Entry>;
   readonly current: Entry | null;
   readonly onSelect: (name: string) => void;
 }
 
-function Jobs({ table, entries, bests, current, onSelect }: JobsProps) {
+function Jobs({ table, entries, sight, bests, current, onSelect }: JobsProps) {
   const values = aligned(entries.map((entry) => number(entry.job?.best?.value ?? null)));
   const lasts = aligned(entries.map((entry) => number(entry.job?.best?.last ?? null)));
   return (
-    <table class="jobs" ref={table}>
+    <table class="jobs" ref={table} aria-rowcount={entries.length + 1}>
       <thead>
         <tr>
           <th scope="col">Status</th>
@@ -197,38 +221,54 @@ function Jobs({ table, entries, bests, current, onSelect }: JobsProps) {
         </tr>
       </thead>
       <tbody>
-        {entries.map((entry, i) => (
-          <tr key={entry.name} class={`${entry === current ? "selected" : ""} ${entry.shown.length === 0 ? "quiet" : ""}`}>
-            <td class={`status ${entry.standing}`}>
-              <Glyph kind={entry.standing} />
-              {STANDINGS[entry.standing]}
-            </td>
-            <td class="name">
-              <span onFocusCapture={() => onSelect(entry.name)}>
-                <RouteLink route={jobRoute(entry.name)} class="row-link">
-                  {entry.name}
-                </RouteLink>
-              </span>
-              <span class="under">{findingOf(entry)}</span>
-            </td>
-            <td class="finding" title={findingOf(entry)}>
-              {findingOf(entry)}
-            </td>
-            <td>{entry.job && <Sparkline entry={entry} job={entry.job} />}</td>
-            <td class={`right ${bests.has(entry) ? "lead" : ""}`} title={titleOfBest(entry, bests)}>
-              {values[i]}
-            </td>
-            <td class="right soft">{entry.job?.best && integer(entry.job.best.step)}</td>
-            <td class={`right ${Number.isFinite(Number(entry.job?.best?.last ?? 0)) ? "" : "error"}`}>{lasts[i]}</td>
-            <td class="right soft">{entry.job?.last_step != null && duration(entry.job.duration_s)}</td>
-            <td class="findings">
-              <Counts entry={entry} />
-            </td>
-          </tr>
-        ))}
+        <Gap rows={sight.first} height={sight.height} />
+        {entries.map(
+          (entry, i) =>
+            i >= sight.first &&
+            i < sight.end && (
+              <tr
+                key={entry.name}
+                data-row={i}
+                aria-rowindex={i + 2}
+                class={`${entry === current ? "selected" : ""} ${entry.shown.length === 0 ? "quiet" : ""}`}
+              >
+                <td class={`status ${entry.standing}`}>
+                  <Glyph kind={entry.standing} />
+                  {STANDINGS[entry.standing]}
+                </td>
+                <td class="name">
+                  <span onFocusCapture={() => onSelect(entry.name)}>
+                    <RouteLink route={jobRoute(entry.name)} class="row-link">
+                      {entry.name}
+                    </RouteLink>
+                  </span>
+                  <span class="under">{findingOf(entry)}</span>
+                </td>
+                <td class="finding" title={findingOf(entry)}>
+                  {findingOf(entry)}
+                </td>
+                <td>{entry.job && <Sparkline entry={entry} job={entry.job} />}</td>
+                <td class={`right ${bests.has(entry) ? "lead" : ""}`} title={titleOfBest(entry, bests)}>
+                  {values[i]}
+                </td>
+                <td class="right soft">{entry.job?.best && integer(entry.job.best.step)}</td>
+                <td class={`right ${Number.isFinite(Number(entry.job?.best?.last ?? 0)) ? "" : "error"}`}>{lasts[i]}</td>
+                <td class="right soft">{entry.job?.last_step != null && duration(entry.job.duration_s)}</td>
+                <td class="findings">
+                  <Counts entry={entry} />
+                </td>
+              </tr>
+            ),
+        )}
+        <Gap rows={entries.length - sight.end} height={sight.height} />
       </tbody>
     </table>
   );
+}
+
+/** The room of rows that are not drawn. */
+function Gap({ rows, height }: { readonly rows: number; readonly height: number }) {
+  return rows > 0 ? <tr style={{ height: `${rows * height}px` }} /> : null;
 }
 
 function titleOfBest(entry: Entry, bests: ReadonlySet<Entry>): string {
