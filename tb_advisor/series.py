@@ -106,6 +106,18 @@ class Series:
             return 0.0
         return float(1.4826 * np.median(np.abs(np.diff(self.values, 2))) / np.sqrt(6.0))
 
+    def level(self, first: float, last: float) -> float:
+        """Median of the points between two shares of the series: ``level(0.8, 1)`` is that of its last fifth."""
+        begin = min(round(first * len(self)), len(self) - 1)
+        return float(np.median(self.values[begin : max(begin + 1, round(last * len(self)))]))
+
+    def progress_since(self, share: float) -> float:
+        """How much of the way from `start` to `end` came after `share` of the points: 0.5 after the middle of a straight line.
+        Zero where there was no way.
+        """
+        way = self.start - self.end
+        return (self.level(share - 0.1, share + 0.1) - self.end) / way if way else 0.0
+
     def share_of_run(self, step: int) -> float:
         """How much of the run had passed at `step`, 0 to 1."""
         first, last = int(self.steps[0]), int(self.steps[-1])
@@ -132,6 +144,15 @@ class Series:
         else:
             index = np.searchsorted(np.maximum.accumulate(self.wall_times), other.wall_times, side="right") - 1
         return np.asarray(self.values[np.maximum(index, 0)])
+
+    def level_at(self, other: Series) -> Floats:
+        """This curve's level at the points of `other`, shape ``(len(other),)``: smoothed over the points between two of
+        them where it has more than twice as many, which makes the losses of batches comparable with evaluations.
+        """
+        if len(self) <= 2 * len(other):
+            return self.at(other)
+        window = max(3, len(self) // (2 * len(other)))
+        return Series(self.steps, self.wall_times, self.smoothed(share=window / len(self)), self.run, self.tag).at(other)
 
     def value_at(self, step: int) -> float:
         """The value last written at or before `step` (the first value where there is none)."""

@@ -60,3 +60,22 @@ def test_curves_on_different_axes_are_matched_by_wall_time():
 def test_curves_on_one_axis_are_matched_by_step():
     often, seldom = series(range(100)), series([0.0, 0.0, 0.0], step=49)
     assert often.at(seldom).tolist() == [0, 49, 98]
+
+
+def test_levels_are_medians_of_shares_of_the_points():
+    line = series(range(101))
+    assert (line.level(0.8, 1), line.level(0.4, 0.6), series([3.0]).level(0.8, 1)) == (90.5, 50.0, 3.0)
+
+
+def test_progress_since_the_middle_tells_a_line_from_a_curve_that_levels_off():
+    assert 0.45 < series(np.linspace(2, 1, 100)).progress_since(0.5) < 0.52
+    assert series(falling(100)).progress_since(0.5) < 0.1
+    assert series([1.0] * 10).progress_since(0.5) == 0
+
+
+def test_losses_of_batches_are_smoothed_between_evaluations():
+    batches = series([1.0, 3.0] * 50)
+    level = batches.level_at(series([0.0] * 4, step=25, first=24))
+    assert set(level.tolist()) <= {1.0, 2.0, 3.0} and len(level) == 4
+    epochs = series([4.0, 3.0, 2.0, 1.0])
+    assert epochs.level_at(series([0.0] * 4)).tolist() == [4.0, 3.0, 2.0, 1.0]
