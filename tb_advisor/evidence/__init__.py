@@ -17,7 +17,7 @@ from tb_advisor.logdir.jobs import Job
 @cache
 def providers() -> Mapping[str, Callable[..., Any]]:
     """All evidence by name."""
-    from tb_advisor.evidence import histograms, losses, memory, roles, run_state, trace_steps
+    from tb_advisor.evidence import histograms, losses, memory, metrics, roles, run_state, trace_steps
 
     functions: tuple[Callable[..., Any], ...] = (
         histograms.layer_histograms,
@@ -26,6 +26,10 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         losses.val_loss,
         memory.logged_memory,
         memory.allocator_memory,
+        metrics.accuracies,
+        metrics.metrics,
+        metrics.train_accuracy,
+        metrics.val_accuracy,
         roles.roles,
         run_state.finished,
         run_state.task,
