@@ -8,16 +8,24 @@ from importlib import import_module
 from tb_advisor.rule import Rule
 
 MODULES = (
+    "class_collapse",
+    "generalization_gap",
     "incomplete_capture",
     "input_bound_steps",
     "loss_divergence",
+    "loss_floor_too_early",
     "loss_not_decreasing",
     "loss_spikes",
     "memory_spike",
+    "metric_loss_disagreement",
     "missing_validation",
+    "noisy_validation",
     "non_finite_loss",
     "overfitting",
     "overtraining",
+    "suspicious_validation",
+    "underfitting",
+    "unfinished_training",
 )
 
 

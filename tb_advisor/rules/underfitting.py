@@ -1,0 +1,122 @@
+"""The model stays far from its training examples, not only from new ones.
+
+## Why it matters
+
+A model that cannot follow the data that it sees is too small for the task, too strongly regularized, or not trained well: its
+learning rate is too low or too high, or it was stopped early. More data and better regularization, which help against
+overfitting, make it worse.
+
+## How it is found
+
+A loss alone does not say what the task allows, so that an anchor is needed. With an accuracy it is this: in the whole run no
+smoothed accuracy of training or validation rose above `max_accuracy` (70%), and the training loss, smoothed over a sixth of
+the run, never fell below `min_left` (50%) of its start, which is the logarithm of the number of classes for a model that
+knows nothing. (Healthy classifiers among the runs that this was tried on end above 85% and below 45% of their start, label
+smoothing included.) Where a penalty lifts the start, the loss may end at the level of a guess instead: within
+`guess_tolerance` (10%) of the negative logarithm of the accuracy, which is where a model ends that gives the same probability
+to 1/accuracy classes. Where only the prediction of numbers is measured (MAE, RMSE, R² …), the loss must stay above
+`min_left_of_regression` (75%) of its start: the model explains little more than a constant would.
+
+The loss must have moved by `min_fall` (5%), or nothing is learned at all, which is another diagnosis; it must not end above
+its start; and the job must be over. Fewer than `min_points` (10) points say nothing.
+
+## When it is wrong
+
+Labels that are noisy by nature (clicks, prices, survival) allow no high accuracy. A task with many classes in its first
+hours of training looks the same as one that is stuck.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.losses import finite_points
+from tb_advisor.evidence.metrics import Accuracies, Metric
+from tb_advisor.message import Message, Missing
+from tb_advisor.rule import rule
+from tb_advisor.series import Series
+
+_STILL_FALLS = 0.3
+
+
+@rule(
+    category="optimization",
+    fixes=(
+        "train-longer",
+        "tune-learning-rate",
+        "raise-learning-rate",
+        "less-regularization",
+        "larger-model",
+        "stronger-architecture",
+        "feature-engineering",
+    ),
+)
+def underfitting(
+    train_loss: Series,
+    accuracies: Accuracies,
+    metrics: tuple[Metric, ...],
+    finished: bool,
+    *,
+    max_accuracy: float = 0.7,
+    min_left: float = 0.5,
+    min_left_of_regression: float = 0.75,
+    guess_tolerance: float = 0.1,
+    min_fall: float = 0.05,
+    min_points: int = 10,
+) -> Iterator[Diagnosis]:
+    """One diagnosis over the whole run."""
+    loss = finite_points(train_loss, min_points)
+    known = [a.finite for a in (accuracies.train, accuracies.val) if a is not None and len(a.finite) >= 3]
+    if not known and not any(metric.is_of_regression for metric in metrics):
+        raise Missing("no accuracy and no metric of a regression says how far the model is from what the task allows")
+    start, lowest = loss.start, float(loss.smoothed(share=1 / 6).min())
+    if not finished or start <= 0 or lowest < 0 or lowest > (1 - min_fall) * start or loss.end >= start:
+        return
+    left = lowest / start
+    if known:
+        if max(float(accuracy.smoothed().max()) for accuracy in known) > max_accuracy:
+            return
+        if left < min_left and not _guesses(loss.end, known[0].end, guess_tolerance):
+            return
+    elif left < min_left_of_regression:
+        return
+    first, last = int(loss.steps[0]), int(loss.steps[-1])
+    falls = loss.progress_since(0.5) >= _STILL_FALLS
+    yield Diagnosis(
+        _message(loss, known),
+        severity=Severity.WARNING,
+        confidence=Confidence.HIGH if len(known) == 2 and max(a.end for a in known) <= 0.5 and left >= 0.6 else Confidence.MEDIUM,
+        onset_step=first,
+        last_step=last,
+        impact=Impact("loss", Message("{left:%} of the training loss at the start is left.", left=loss.end / start)),
+        fixes=()
+        if falls
+        else ("tune-learning-rate", "less-regularization", "larger-model", "stronger-architecture", "feature-engineering", "train-longer"),
+        explains=("unfinished-training",),
+        exhibits=(
+            SeriesExhibit(
+                ((loss.run, loss.tag),),
+                (Mark(first, last, Message("{left:%} of the loss is left", left=loss.end / start)),),
+            ),
+        ),
+    )
+
+
+def _guesses(loss: float, accuracy: float, tolerance: float) -> bool:
+    """Whether a cross entropy is that of a guess among equals of which `accuracy` are right."""
+    return 0 < accuracy < 1 and abs(loss + math.log(accuracy)) <= tolerance * loss
+
+
+def _message(loss: Series, known: list[Series]) -> Message:
+    ends = tuple(accuracy.end for accuracy in known)
+    if not ends:
+        template = "Training loss went from {start} to {end} only: the model explains little more than a constant would."
+        return Message(template, start=loss.start, end=loss.end)
+    template = "Accuracy ends at {accuracy:%}, and the training loss at {end}, {left:%} of its start."
+    if len(ends) == 2:
+        template = (
+            "Training and validation accuracy end at {accuracy:%} and {val:%}, and the training loss at {end}, {left:%} of its start."
+        )
+    return Message(template, accuracy=ends[0], val=ends[-1], end=loss.end, left=loss.end / loss.start)

@@ -1,0 +1,90 @@
+"""Training ended while the loss still fell steadily.
+
+## Why it matters
+
+The run was stopped, or its learning rate so low, that the model had not come near what it can reach. The same model trained
+longer, or with a higher learning rate, is better; conclusions about its size or its data are premature.
+
+## How it is found
+
+A healthy loss falls fast at first and then levels off. Here the second half of the training loss brought at least
+`min_progress` (25%) of all progress while at least `min_left` (85%) of the loss at the start is left: it creeps. (Small
+language models with a high floor end at 80% or less, with 18 to 28% in the second half.) Or the
+second half brought `min_steep_progress` (45%, a straight line brings 50%) while at least `min_left_when_steep` (50%) is left:
+then it is a warning. In both cases the loss must have fallen by `min_fall` (1%), or nothing moves at all; the last fifth must
+lie below the fifth before it by `min_noise_ratio` (2) standard errors of their medians; and the best validation loss, where it
+is logged, must be among the last fifth of the evaluations. The job must be over. Fewer than `min_points` (10) points say
+nothing.
+
+## When it is wrong
+
+A fine-tuning that starts near its floor creeps too. A warm-up that fills most of a short run bends the curve in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_advisor.diagnosis import Confidence, Diagnosis, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.losses import Loss, finite_points
+from tb_advisor.message import Message
+from tb_advisor.rule import rule
+from tb_advisor.series import Series
+
+
+@rule(category="optimization", fixes=("train-longer", "raise-learning-rate", "tune-learning-rate"))
+def unfinished_training(
+    train_loss: Series,
+    losses: tuple[Loss, ...],
+    finished: bool,
+    *,
+    min_progress: float = 0.25,
+    min_left: float = 0.85,
+    min_steep_progress: float = 0.45,
+    min_left_when_steep: float = 0.5,
+    min_fall: float = 0.01,
+    min_noise_ratio: float = 2.0,
+    min_points: int = 10,
+) -> Iterator[Diagnosis]:
+    """One diagnosis over the second half of the run."""
+    loss = finite_points(train_loss, min_points)
+    if not finished or loss.start <= 0 or loss.end > (1 - min_fall) * loss.start:
+        return
+    if not _falls_at_end(loss, min_noise_ratio) or not _validation_follows(losses):
+        return
+    left, progress = loss.end / loss.start, loss.progress_since(0.5)
+    steep = progress >= min_steep_progress and left >= min_left_when_steep
+    if not steep and not (progress >= min_progress and left >= min_left):
+        return
+    first, last = int(loss.steps[0]), int(loss.steps[-1])
+    middle = int(loss.steps[len(loss) // 2])
+    resumed = first > last - first
+    yield Diagnosis(
+        Message(
+            "Training loss still fell at the end ({end}, {left:%} of its start): {progress:%} of its fall came in the second half.",
+            end=loss.end,
+            left=left,
+            progress=progress,
+        ),
+        severity=Severity.WARNING if steep else Severity.INFO,
+        confidence=Confidence.LOW if resumed else Confidence.HIGH if steep and _falls_at_end(loss, 5.0) else Confidence.MEDIUM,
+        onset_step=middle,
+        last_step=last,
+        exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(middle, last, Message("still falling")),)),),
+    )
+
+
+def _falls_at_end(loss: Series, min_noise_ratio: float) -> bool:
+    """Whether the last fifth lies below the fifth before it, beyond the standard error of the difference of two medians."""
+    noise = 1.25 * loss.noise * np.sqrt(2 / max(1, len(loss) // 5))
+    return bool(loss.level(0.6, 0.8) - loss.level(0.8, 1) > min_noise_ratio * noise)
+
+
+def _validation_follows(losses: tuple[Loss, ...]) -> bool:
+    """Whether the main validation loss, where it is logged, has its best among its last fifth, at least the last two."""
+    val = next((loss.series.finite for loss in losses if loss.is_validation and loss.is_main), None)
+    if val is None or len(val) < 3:
+        return True
+    return int(val.values.argmin()) >= len(val) - max(2, len(val) // 5)
