@@ -21,6 +21,9 @@ def providers() -> Mapping[str, Callable[..., Any]]:
 
     functions: tuple[Callable[..., Any], ...] = (
         histograms.layer_histograms,
+        histograms.weight_histograms,
+        histograms.gradient_histograms,
+        histograms.activation_histograms,
         losses.losses,
         losses.train_loss,
         losses.val_loss,

@@ -9,6 +9,8 @@ from tb_advisor.rule import Rule
 
 MODULES = (
     "class_collapse",
+    "dead_units",
+    "frozen_weights",
     "generalization_gap",
     "incomplete_capture",
     "input_bound_steps",
@@ -21,11 +23,16 @@ MODULES = (
     "missing_validation",
     "noisy_validation",
     "non_finite_loss",
+    "non_finite_weights",
     "overfitting",
     "overtraining",
+    "poor_initialization",
+    "saturated_activations",
     "suspicious_validation",
     "underfitting",
     "unfinished_training",
+    "update_ratio",
+    "weight_growth",
 )
 
 
