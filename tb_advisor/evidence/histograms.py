@@ -324,6 +324,6 @@ def _layer_of(tag: str) -> str:
     return "/".join(kept) or tag
 
 
-def _natural(tag: str) -> list[tuple[int, str]]:
+def _natural(tag: str) -> list[tuple[str, int]]:
     """A key that sorts numbers in names by their value."""
-    return [(int(number or 0), text) for text, number in re.findall(r"(\D*)(\d*)", tag)]
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", tag)]

@@ -52,9 +52,12 @@ def dead_units(
         return
     worst, step, share = max(dead, key=lambda found: found[2])
     first = min(start for _, start, _ in dead)
-    template = "From step {step} on {share:%} of the outputs of {layer} are zero."
+    least = min(share for _, _, share in dead)
+    all_zero = least > 0.9995
+    template = "From step {step} on " + ("all" if all_zero else "{share:%} of the") + " outputs of {layer} are zero."
     if len(dead) > 1:
-        template = "In {count} of {logged} activation layers at least {least:%} of the outputs are zero from step {first} on: {layers}."
+        how_many = "all" if all_zero else "at least {least:%} of the"
+        template = f"In {{count}} of {{logged}} activation layers {how_many} outputs are zero from step {{first}} on: {{layers}}."
     rows = tuple((layer.layer, share, start) for layer, start, share in dead)
     yield Diagnosis(
         Message(
@@ -64,7 +67,7 @@ def dead_units(
             layer=worst.layer,
             count=len(dead),
             logged=len(layers),
-            least=min(share for _, _, share in dead),
+            least=least,
             first=first,
             layers=shown([layer for layer, _, _ in dead]),
         ),

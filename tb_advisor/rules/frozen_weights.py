@@ -22,7 +22,9 @@ embedding table that is not fresh.
 
 ## When it is wrong
 
-A small part frozen on purpose whose name does not tell. Histograms that were written from a copy of the model.
+A small part frozen on purpose whose name does not tell. Histograms that were written from a copy of the model. PyTorch's
+buckets are 10% wide: of a tensor with a few dozen weights some may change while the extremes stay and none crosses an edge;
+the confidence is medium then.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ from tb_advisor.evidence.roles import words
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
 
+# Of so many weights some cross from one bucket to the next when they change.
+_MANY = 100
 _FROZEN_BY_NAME = frozenset("lora backbone pretrained frozen teacher target vgg lpips".split())
 
 
@@ -62,6 +66,7 @@ def frozen_weights(
         return
     since = [int(kernel.histograms.steps[kernel.same_since]) for kernel in frozen]
     intended = _on_purpose(frozen, kernels, min_backbone, max_fresh_kurtosis)
+    largest = max(float(kernel.sizes[0]) for kernel in frozen)
     equal = min(len(kernel.histograms) - kernel.same_since for kernel in frozen)
     yield Diagnosis(
         Message(
@@ -74,7 +79,7 @@ def frozen_weights(
             logged=len(kernels),
         ),
         severity=Severity.INFO if intended else Severity.WARNING,
-        confidence=Confidence.HIGH if equal >= 6 and not intended else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if equal >= 6 and largest >= _MANY and not intended else Confidence.MEDIUM,
         onset_step=min(since),
         last_step=int(frozen[0].histograms.steps[-1]),
         exhibits=(

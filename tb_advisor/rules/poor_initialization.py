@@ -15,9 +15,9 @@ and within these bounds for any usual shape. Biases, normalisation scales and te
 left out, and embedding tables from the upper bound, for their spread does not depend on their size.
 
 A tensor may have an unusual shape, which a histogram does not show: where no more than half of the tensors are beyond the
-bounds, one of them must have a spread above 1.1, more than the He initialization of a layer of two inputs, or below
-(3n)^-1/2, what a layer of n inputs and one output gets. A few tensors of zeros among others, usually last layers, are a
-common choice and have low confidence.
+bounds, one of them must have a spread above 1.5, more than the He initialization of a layer of one input (√2), or below 80% of
+(3n)^-1/2, what a layer of n inputs and one output gets in PyTorch. A few tensors of zeros among others, usually last layers, are
+a common choice and have low confidence.
 
 ## When it is wrong
 
@@ -124,7 +124,7 @@ def _confidence(found: list[LayerHistograms], ratios: list[float], few: bool, mi
 
 def _beyond_any_shape(w: LayerHistograms, ratio: float) -> bool:
     std, size = float(w.std[0]), float(w.sizes[0])
-    return std > 1.1 if ratio > 1 else std < (3 * size) ** -0.5
+    return std > 1.5 if ratio > 1 else std < 0.8 * (3 * size) ** -0.5
 
 
 def _kernels(layers: tuple[LayerHistograms, ...], min_size: int) -> list[LayerHistograms]:

@@ -76,7 +76,12 @@ def test_biases_and_scales(tag, is_bias):
 
 
 def test_layers_come_in_natural_order():
-    assert list(named("fc10.weight", "fc2.weight", "fc1.weight")) == ["fc1.weight", "fc2.weight", "fc10.weight"]
+    assert list(named("head.weight", "fc10.weight", "fc2.weight", "conv1.weight")) == [
+        "conv1.weight",
+        "fc2.weight",
+        "fc10.weight",
+        "head.weight",
+    ]
 
 
 def test_each_kind_has_its_provider():

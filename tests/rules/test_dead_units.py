@@ -18,7 +18,7 @@ def relu(zeros, size=600):
 def test_dead_from_the_start(buckets):
     acts = {"activations/act1": [relu(1)] * 8, "activations/act2": [relu(0.5)] * 8}
     (found,) = dead_units(layers(acts, buckets))
-    assert found.summary == "From step 0 on 100% of the outputs of act1 are zero."
+    assert found.summary == "From step 0 on all outputs of act1 are zero."
     assert (found.severity, found.confidence, found.onset_step) == (Severity.WARNING, Confidence.HIGH, 0)
     assert [exhibit.kind for exhibit in found.exhibits] == ["histogram", "table"]
 
@@ -30,6 +30,11 @@ def test_several_layers_that_die_are_one_diagnosis(buckets):
     assert found.summary.startswith("In 2 of 3 activation layers at least 9")
     assert found.summary.endswith("of the outputs are zero from step 30 on: act1, act2.")
     assert found.onset_step == 30
+
+
+def test_all_layers_are_dead():
+    (found,) = dead_units(layers({"activations/act1": [relu(1)] * 8, "activations/act2": [relu(1)] * 8}))
+    assert found.summary == "In 2 of 2 activation layers all outputs are zero from step 0 on: act1, act2."
 
 
 def test_one_exception_does_not_hide_it():

@@ -21,7 +21,8 @@ def sigmoid(spread, size=800):
 @pytest.mark.parametrize("values", [tanh(20), sigmoid(40)])
 def test_saturated_from_the_start(buckets, values):
     (found,) = saturated_activations(layers({"activations/act1": [values] * 8, "activations/act2": [tanh(0.7)] * 8}, buckets))
-    assert found.summary.startswith("From step 0 on 9")
+    assert found.summary.startswith("From step 0 on ")
+    assert found.values["share"] == pytest.approx(0.9, abs=0.06)
     assert found.summary.endswith("of the outputs of act1 lie at the bounds of its activation.")
     assert (found.severity, found.confidence, found.onset_step) == (Severity.WARNING, Confidence.HIGH, 0)
 
