@@ -136,13 +136,14 @@ function drawHeat(
   context.fillStyle = color("--slate");
   for (const [i, shares] of heat.shares.entries()) {
     const [from, to] = columns[i] ?? [0, 0];
-    const [x, end] = [Math.floor(LEFT + from * inner), Math.ceil(LEFT + to * inner)];
+    // Whole pixels: cells that overlap would show as lines.
+    const [x, end] = [Math.round(LEFT + from * inner), Math.round(LEFT + to * inner)];
     for (const [bin, share] of shares.entries()) {
       if (share <= 0) continue;
       // The root keeps thin tails in sight beside a bin that holds nearly everything.
       context.globalAlpha = Math.sqrt(share / most);
-      const top = TOP + (1 - (bin + 1) / bins) * depth;
-      context.fillRect(x, Math.floor(top), end - x, Math.ceil(depth / bins));
+      const [top, bottom] = [1, 0].map((above) => Math.round(TOP + (1 - (bin + above) / bins) * depth)) as [number, number];
+      context.fillRect(x, top, Math.max(1, end - x), bottom - top);
     }
   }
   context.globalAlpha = 1;
