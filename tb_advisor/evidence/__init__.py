@@ -17,18 +17,20 @@ from tb_advisor.logdir.jobs import Job
 @cache
 def providers() -> Mapping[str, Callable[..., Any]]:
     """All evidence by name."""
-    from tb_advisor.evidence import histograms, losses, memory, metrics, roles, run_state, trace_steps
+    from tb_advisor.evidence import histograms, learning_rate, losses, memory, metrics, roles, run_state, trace_steps
 
     functions: tuple[Callable[..., Any], ...] = (
+        histograms.activation_histograms,
+        histograms.gradient_histograms,
         histograms.layer_histograms,
         histograms.weight_histograms,
-        histograms.gradient_histograms,
-        histograms.activation_histograms,
+        learning_rate.learning_rate,
+        learning_rate.learning_rates,
         losses.losses,
         losses.train_loss,
         losses.val_loss,
-        memory.logged_memory,
         memory.allocator_memory,
+        memory.logged_memory,
         metrics.accuracies,
         metrics.metrics,
         metrics.train_accuracy,
@@ -37,9 +39,9 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         run_state.finished,
         run_state.task,
         run_state.writer,
-        trace_steps.traces,
         trace_steps.marked_steps,
         trace_steps.step_times,
+        trace_steps.traces,
     )
     return {function.__name__: function for function in functions}
 

@@ -14,6 +14,8 @@ MODULES = (
     "generalization_gap",
     "incomplete_capture",
     "input_bound_steps",
+    "learning_rate_jump",
+    "learning_rate_zero",
     "loss_divergence",
     "loss_floor_too_early",
     "loss_not_decreasing",

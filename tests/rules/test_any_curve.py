@@ -32,10 +32,11 @@ def curve(run, tag, values, steps):
     return Series(numbers, 1e9 + np.arange(len(points), dtype=np.float64), points, run, tag)
 
 
-@given(train=VALUES, val=VALUES, memory=VALUES, steps=STEPS)
+@given(train=VALUES, val=VALUES, memory=VALUES, rate=VALUES, norm=VALUES, steps=STEPS)
 @settings(max_examples=150, deadline=None)
-def test_no_rule_fails_on_any_curve(train, val, memory, steps):
-    curves = [curve("run", tag, values, steps) for tag, values in (("loss", train), ("val_loss", val), ("memory_mb", memory)) if values]
+def test_no_rule_fails_on_any_curve(train, val, memory, rate, norm, steps):
+    tags = {"loss": train, "val_loss": val, "memory_mb": memory, "lr": rate, "grad_norm": norm}
+    curves = [curve("run", tag, values, steps) for tag, values in tags.items() if values]
     job = Job("run", {"run": Run("run", {c.tag: c for c in curves}, {}, "", (), 0, ())})
     evidence = Evidence(job)
     with warnings.catch_warnings():
