@@ -10,9 +10,13 @@ earlier one.
 The training loss is smoothed by a rolling median over 5% of its points. Its start is the median of the first 5% of
 the points, its end the median of the last 10%. It diverged when it ends at `min_rise_over_start` (2) times its start
 or more; or when it ends at `min_rise_over_best` (3) times its best smoothed value or more and `min_progress_lost`
-(30%) of the way from start to best is lost, which keeps small rises near zero silent. The best must come before
-`latest_best` (90%) of the run, so that a rise in the last few points, which may still recover, is not judged. Fewer
-than `min_points` (10) points say nothing.
+(30%) of the way from start to best is lost, which keeps small rises near zero silent. The same is asked of each point
+against the best before it: the loss rose for good where the largest sum of what follows begins, when a point of which it
+is true counts 2 and another one -1. A diverged loss that touches zero now and then does not move that point, and
+neither does an early excursion that was made up for during at least twice its length.
+The turn is the last point before that which was as low as the best smoothed value. It must come before `latest_turn`
+(90%) of the run, so that a rise in the last few points, which may still recover, is not judged. Fewer than
+`min_points` (10) points say nothing.
 
 ## When it is wrong
 
@@ -25,12 +29,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
 from tb_advisor.evidence.losses import finite_points
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
-from tb_advisor.series import Series
+from tb_advisor.series import Floats, Series
 
 
 @rule(
@@ -43,36 +48,36 @@ def loss_divergence(
     min_rise_over_start: float = 2.0,
     min_rise_over_best: float = 3.0,
     min_progress_lost: float = 0.3,
-    latest_best: float = 0.9,
+    latest_turn: float = 0.9,
     min_points: int = 10,
 ) -> Iterator[Diagnosis]:
     """One diagnosis where the loss blew up and stayed up."""
     loss = finite_points(train_loss, min_points)
     smoothed = loss.smoothed()
-    best_at = int(smoothed.argmin())
-    start, best, end = loss.start, float(smoothed[best_at]), loss.end
+    start, best, end = loss.start, float(smoothed.min()), loss.end
     if best < 0 or start <= 0:
         raise Missing("{tag} takes values below zero, so that its rise has no scale", tag=loss.tag)
-    best_step = int(loss.steps[best_at])
     over_start = end >= min_rise_over_start * start
     over_best = end >= min_rise_over_best * best and end - best >= min_progress_lost * (start - best)
-    if not (over_start or over_best) or loss.share_of_run(best_step) >= latest_best:
+    if not (over_start or over_best):
         return
-    # The turn is where the loss left its best for good, told from its own noise: not a share of how far it rose, which
-    # an exponential reaches late.
-    near_best = np.flatnonzero(smoothed <= best + min(0.1 * (end - best), max(0.1 * (start - best), 2 * loss.noise)))
-    onset = int(loss.steps[near_best[-1]])
+    lowest = np.minimum.accumulate(smoothed)
+    risen = (smoothed >= min_rise_over_best * lowest) & (smoothed - lowest >= min_progress_lost * (start - lowest))
+    turn = _turn(loss.values, smoothed, risen | (smoothed >= min_rise_over_start * start))
+    onset = int(loss.steps[turn])
+    if loss.share_of_run(onset) >= latest_turn:
+        return
     last = int(loss.steps[-1])
     share, seconds = 1 - loss.share_of_run(onset), loss.seconds_after(onset)
     yield Diagnosis(
         Message(
             "Training loss turned at step {onset}: from {best} at its best it rose to {end}.",
             onset=onset,
-            best=float(loss.values[: near_best[-1] + 1].min()),
+            best=float(loss.values[: turn + 1].min()),
             end=end,
         ),
         severity=Severity.ERROR,
-        confidence=Confidence.HIGH if over_best and (len(loss) - near_best[-1] >= min_points) else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if over_best and len(loss) - turn >= min_points else Confidence.MEDIUM,
         onset_step=onset,
         last_step=last,
         impact=Impact(
@@ -81,3 +86,14 @@ def loss_divergence(
         explains=("overfitting", "overtraining", "loss-spikes", "loss-not-decreasing"),
         exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(onset, last, Message("diverged, {best} → {end}", best=best, end=end)),)),),
     )
+
+
+def _turn(values: Floats, smoothed: Floats, risen: NDArray[np.bool_]) -> int:
+    """The last point as low as the best level before the loss rose for good.
+
+    It rose for good where the sum of all that follows is largest, with 2 for a point that has `risen` and -1 for others.
+    """
+    rose_at = int(np.cumsum(np.where(risen, 2, -1)[::-1])[::-1].argmax())
+    before = smoothed[: rose_at + 1]
+    low = np.flatnonzero(values[: rose_at + 1] <= before.min())
+    return int(low[-1]) if len(low) else int(before.argmin())

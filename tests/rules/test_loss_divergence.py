@@ -30,6 +30,23 @@ def test_the_turn_does_not_depend_on_how_far_the_loss_rises(end):
     assert 480 <= found.onset_step <= 620
 
 
+def test_the_turn_is_the_last_low_point_before_a_jump():
+    (found,) = loss_divergence(series([*falling(250, noise=0.05), *([2.5] * 250)]))
+    assert 240 <= found.onset_step <= 249
+
+
+def test_an_early_excursion_does_not_move_the_turn():
+    values = falling(400, end=0.1)
+    values[40:60] = [9.0] * 20
+    (found,) = loss_divergence(series([*values, *([5.0] * 200)]))
+    assert found.onset_step == 399
+
+
+def test_zeros_in_a_diverged_loss_do_not_move_the_turn():
+    (found,) = loss_divergence(series([*falling(50, end=0.1), *([30.0, 0.0, 12.0, 40.0, 0.0] * 10)]))
+    assert 49 <= found.onset_step <= 51
+
+
 @pytest.mark.parametrize(
     ("reason", "values"),
     [
