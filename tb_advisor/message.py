@@ -34,6 +34,10 @@ class Message:
     def __str__(self) -> str:
         return self.text()
 
+    def __add__(self, other: Message) -> Message:
+        """This text and another one behind it. Fields of the same name must mean the same."""
+        return Message(self.template + other.template, **{**self.values, **other.values})
+
     def text(self, catalogue: Mapping[str, str] | None = None) -> str:
         """The message with its values filled in, through `catalogue` (template → translated template) where it has
         one.

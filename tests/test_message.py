@@ -60,3 +60,9 @@ def test_values_with_braces_are_not_templates():
 
 def test_missing_says_what_was_looked_for():
     assert str(Missing("no {what}", what="capture").message) == "no capture"
+
+
+def test_two_texts_become_one_with_the_values_of_both():
+    both = Message("It rose to {height}.", height=3.0) + Message(" So did {tag}.", tag="lr")
+    assert str(both) == "It rose to 3. So did lr."
+    assert both.values == {"height": 3.0, "tag": "lr"}

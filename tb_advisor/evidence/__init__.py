@@ -17,9 +17,10 @@ from tb_advisor.logdir.jobs import Job
 @cache
 def providers() -> Mapping[str, Callable[..., Any]]:
     """All evidence by name."""
-    from tb_advisor.evidence import histograms, learning_rate, losses, memory, metrics, roles, run_state, trace_steps
+    from tb_advisor.evidence import circumstances, histograms, learning_rate, losses, memory, metrics, roles, run_state, trace_steps
 
     functions: tuple[Callable[..., Any], ...] = (
+        circumstances.circumstances,
         histograms.activation_histograms,
         histograms.gradient_histograms,
         histograms.layer_histograms,

@@ -16,6 +16,10 @@ at convergence silent. It must be back at half its height within 12 points or `m
 first `skip_share` (2%) of the run, where the loss falls steeply, is left out, and more spikes than `max_share` (2%)
 of the points are noise.
 
+Where the log tells, the finding says with what the highest spike coincides, within five points: a restart, a learning
+rate that rose by half or more, a gradient norm at three times its usual level; or that every spike is the first point
+after an evaluation.
+
 ## When it is wrong
 
 Small batches of uneven difficulty, a loss logged for single examples, or a loss that is summed over batches of
@@ -27,18 +31,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.circumstances import Circumstances
 from tb_advisor.evidence.losses import finite_points
+from tb_advisor.evidence.spikes import Spikes, find_spikes
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
-from tb_advisor.series import Floats, Series, rolling_median
+from tb_advisor.series import Series
 
 
 @rule(category="stability", fixes=("clip-gradients", "check-inputs", "lower-learning-rate", "warm-up"))
 def loss_spikes(
     train_loss: Series,
+    circumstances: Circumstances,
     *,
     window: int = 15,
     min_ratio: float = 1.5,
@@ -50,25 +56,22 @@ def loss_spikes(
     min_points: int = 30,
 ) -> Iterator[Diagnosis]:
     """One diagnosis that lists the spikes."""
-    loss = finite_points(train_loss, min_points)
-    level = _level(loss.values, window)
-    residual = loss.values - level
-    spread = 1.4826 * float(np.median(np.abs(residual)))
-    progress = loss.start - float(loss.smoothed().min())
-    high = (
-        (residual >= min_deviations * spread) & (residual >= min_progress * progress) & (loss.values >= min_ratio * level) & (residual > 0)
+    spikes = find_spikes(
+        finite_points(train_loss, min_points),
+        window=window,
+        min_ratio=min_ratio,
+        min_deviations=min_deviations,
+        min_progress=min_progress,
+        max_recovery=max_recovery,
+        skip_share=skip_share,
     )
-    high[: max(3, round(skip_share * len(loss)))] = False
-    longest = max(12, round(max_recovery * len(loss)))
-    spikes = [peak for peak in _peaks(high, loss.values) if _recovers(loss.values, level, peak, longest)]
-    if not spikes or len(spikes) > max(6, max_share * len(loss)):
+    loss, steps = spikes.loss, spikes.steps
+    if not steps or len(steps) > max(6, max_share * len(loss)):
         return
-    highest = max(spikes, key=lambda index: float(residual[index]))
-    steps = tuple(int(loss.steps[index]) for index in spikes)
     yield Diagnosis(
-        _message(loss, level, highest, steps),
+        _message(spikes) + _cause(spikes, circumstances),
         severity=Severity.WARNING,
-        confidence=Confidence.HIGH if float(residual[highest]) >= 0.5 * progress else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if spikes.height(spikes.highest) >= 0.5 * spikes.progress else Confidence.MEDIUM,
         onset_step=steps[0],
         last_step=steps[-1],
         exhibits=(
@@ -80,19 +83,20 @@ def loss_spikes(
     )
 
 
-def _level(values: Floats, window: int) -> Floats:
-    """The median of the points around each point or of those just before it, whichever is lower: a slow recovery lifts
-    the former.
-    """
-    around = rolling_median(values, window)
-    behind = window // 2 + 1
-    level: Floats = np.minimum(around, np.concatenate([around[:behind], around[:-behind]]))
-    return level
+def _cause(spikes: Spikes, circumstances: Circumstances) -> Message:
+    """With what the highest spike coincides, or what all of them have in common; empty where the log says nothing."""
+    cause = circumstances.before(spikes.loss, spikes.highest)
+    if cause is not None:
+        return cause
+    if circumstances.follow_evaluations(spikes.loss, spikes.peaks):
+        return Message(" Each comes right after an evaluation, where an epoch begins.")
+    return Message("")
 
 
-def _message(loss: Series, level: Floats, highest: int, steps: tuple[int, ...]) -> Message:
-    before, height = _before(level, highest), float(loss.values[highest])
-    back = np.flatnonzero(loss.values[highest:] <= before + 0.1 * (height - before))
+def _message(spikes: Spikes) -> Message:
+    loss, peak, steps = spikes.loss, spikes.highest, spikes.steps
+    before, height = spikes.before(peak), float(loss.values[peak])
+    back = np.flatnonzero(loss.values[peak:] <= before + 0.1 * (height - before))
     jumped = "Training loss jumped from {before} to {height} at step {step}"
     if len(steps) > 1:
         jumped = "Training loss jumped {count} times, highest from {before} to {height} at step {step}"
@@ -100,27 +104,9 @@ def _message(loss: Series, level: Floats, highest: int, steps: tuple[int, ...]) 
     return Message(
         jumped + came_back,
         count=len(steps),
-        step=int(loss.steps[highest]),
+        step=int(loss.steps[peak]),
         before=before,
         height=height,
-        recovered=int(loss.steps[highest + back[0]]) if len(back) else None,
+        recovered=int(loss.steps[peak + back[0]]) if len(back) else None,
         steps=steps,
     )
-
-
-def _peaks(high: NDArray[np.bool_], values: Floats, gap: int = 3) -> Iterator[int]:
-    """The highest point of each group of high points; points up to `gap` apart are one group."""
-    indices = np.flatnonzero(high)
-    if len(indices):
-        for group in np.split(indices, np.flatnonzero(np.diff(indices) > gap) + 1):
-            yield int(group[values[group].argmax()])
-
-
-def _recovers(values: Floats, level: Floats, peak: int, longest: int) -> bool:
-    before = _before(level, peak)
-    after = values[peak + 1 : peak + 1 + longest]
-    return bool(len(after) and (after <= before + 0.5 * (values[peak] - before)).any())
-
-
-def _before(level: Floats, peak: int) -> float:
-    return float(level[max(0, peak - 2)])

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tb_advisor.evidence.circumstances import Circumstances
 from tb_advisor.message import Missing
 from tb_advisor.rules.loss_spikes import loss_spikes
 from tests.builders import falling, series
@@ -13,14 +14,19 @@ def with_spikes(spikes, n=400, noise=0.02):
     return values
 
 
+def check(values, step=1, **curves):
+    around = {name: (series(points, step=step, tag=name),) for name, points in curves.items()}
+    return loss_spikes(series(values, step=step), Circumstances(**around))
+
+
 def test_one_point_far_above_its_level_is_found():
-    (found,) = loss_spikes(series(with_spikes({150: 3.0}), step=10))
+    (found,) = check(with_spikes({150: 3.0}), step=10)
     assert (found.onset_step, found.last_step) == (1500, 1500)
     assert found.exhibits[0].marks[0].start == 1500
 
 
 def test_several_spikes_are_one_diagnosis_with_their_steps():
-    (found,) = loss_spikes(series(with_spikes({100: 3.0, 101: 2.5, 200: 4.0, 300: 3.0})))
+    (found,) = check(with_spikes({100: 3.0, 101: 2.5, 200: 4.0, 300: 3.0}))
     assert found.values["steps"] == (100, 200, 300)
     assert "jumped 3 times, highest from" in found.summary
     assert found.summary.endswith("to 4 at step 200; it was back by step 201.")
@@ -30,8 +36,36 @@ def test_a_slow_recovery_is_still_a_spike():
     values = falling(400, noise=0.02)
     for i in range(60):
         values[200 + i] += 3.0 * np.exp(-i / 12)
-    (found,) = loss_spikes(series(values))
+    (found,) = check(values)
     assert found.onset_step == 200
+
+
+def test_the_learning_rate_that_rose_just_before_is_named():
+    (found,) = check(with_spikes({150: 3.0}), learning_rates=[1e-3] * 149 + [0.1] + [1e-3] * 250)
+    assert found.summary.endswith("it was back by step 151. The learning rate had just risen from 0.001 to 0.1.")
+
+
+def test_the_gradient_norm_at_the_spike_is_named():
+    (found,) = check(with_spikes({150: 3.0}), gradient_norms=[0.5] * 150 + [60.0] + [0.5] * 249)
+    assert found.summary.endswith("The gradient norm had risen to 60, 120 times its usual.")
+
+
+def test_steady_curves_explain_nothing():
+    (found,) = check(with_spikes({150: 3.0}), learning_rates=np.linspace(1e-3, 0, 400), gradient_norms=[0.5] * 400)
+    assert found.summary.endswith("it was back by step 151.")
+
+
+def test_spikes_after_evaluations_are_said_to_be_so():
+    loss = series(with_spikes({100: 3.0, 200: 3.0, 300: 3.0}))
+    (found,) = loss_spikes(loss, Circumstances(evaluations=(series([1.0] * 4, first=100, step=100)[:3],)))
+    assert "right after an evaluation" not in found.summary
+    (found,) = loss_spikes(loss, Circumstances(evaluations=(series([1.0] * 4, first=99, step=100),)))
+    assert found.summary.endswith("Each comes right after an evaluation, where an epoch begins.")
+
+
+def test_a_restart_just_before_is_named():
+    (found,) = loss_spikes(series(with_spikes({150: 3.0})), Circumstances(restarts=(148,)))
+    assert found.summary.endswith("The run had been restarted at step 148.")
 
 
 @pytest.mark.parametrize(
@@ -47,9 +81,9 @@ def test_a_slow_recovery_is_still_a_spike():
     ],
 )
 def test_clear(reason, values):
-    assert loss_spikes(series(values)) == []
+    assert check(values) == []
 
 
 def test_too_few_points_are_said():
     with pytest.raises(Missing, match="30 are needed"):
-        loss_spikes(series([1.0] * 20))
+        check([1.0] * 20)
