@@ -76,7 +76,7 @@ class Circumstances:
             highest = float(nearby.max())
             if not np.isfinite(highest):
                 return Message(" The gradient norm was {norm} by then.", norm=number(highest))
-            if len(usual) >= 5 and highest >= 3 * float(np.median(usual)) > 0:
+            if len(usual) >= 5 and highest >= 5 * float(np.median(usual)) > 0:
                 return Message(
                     " The gradient norm had risen to {norm}, {norm_ratio} times its usual.",
                     norm=highest,

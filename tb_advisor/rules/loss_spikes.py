@@ -17,7 +17,7 @@ first `skip_share` (2%) of the run, where the loss falls steeply, is left out, a
 of the points are noise.
 
 Where the log tells, the finding says with what the highest spike coincides, within five points: a restart, a learning
-rate that rose by half or more, a gradient norm at three times its usual level; or that every spike is the first point
+rate that rose by half or more, a gradient norm at five times its usual level; or that every spike is the first point
 after an evaluation.
 
 ## When it is wrong

@@ -14,6 +14,9 @@ warning when it does, for mixed-precision training skips steps whose loss or gra
 when only a validation loss or one of several losses is broken while the main training loss stays finite. A loss that
 starts again in the same directory after the NaN is judged from its restart on.
 
+Where the log tells, the finding says what came in the five points before: a loss at three times its earlier level, a
+restart, a learning rate that rose by half or more, a gradient norm that was infinite or at five times its usual level.
+
 ## When it is wrong
 
 A tag that is called a loss but is not one, or one that is NaN by definition where there was nothing to measure (an
@@ -27,6 +30,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.circumstances import Circumstances
 from tb_advisor.evidence.losses import Loss
 from tb_advisor.message import Message, number
 from tb_advisor.rule import rule
@@ -36,7 +40,7 @@ _SURVIVED = ("check-inputs", "stable-loss", "clip-gradients", "find-first-nan")
 
 
 @rule(category="stability", fixes=_LOST)
-def non_finite_loss(losses: tuple[Loss, ...]) -> Iterator[Diagnosis]:
+def non_finite_loss(losses: tuple[Loss, ...], circumstances: Circumstances) -> Iterator[Diagnosis]:
     """One diagnosis for the job: the loss that matters most, and the others that broke with it."""
     broken = [loss for loss in losses if not np.isfinite(loss.series.values).all()]
     if not broken:
@@ -47,7 +51,7 @@ def non_finite_loss(losses: tuple[Loss, ...]) -> Iterator[Diagnosis]:
     first = lost[0] if lost else min(broken, key=lambda loss: float(loss.series.wall_times[_first_bad(loss)]))
     shown = [first, *(loss for loss in broken if loss is not first and loss.series.shares_axis_with(first.series))]
     yield Diagnosis(
-        _message(first),
+        _message(first) + _before(first, circumstances),
         severity=Severity.ERROR if lost else Severity.WARNING,
         confidence=Confidence.HIGH,
         onset_step=min(int(loss.series.steps[_first_bad(loss)]) for loss in shown),
@@ -55,7 +59,7 @@ def non_finite_loss(losses: tuple[Loss, ...]) -> Iterator[Diagnosis]:
         impact=_impact(first) if lost else None,
         exhibits=(SeriesExhibit(tuple((loss.series.run, loss.series.tag) for loss in shown), tuple(map(_mark, shown))),),
         fixes=_LOST if lost else _SURVIVED,
-        explains=("loss-divergence", "loss-not-decreasing", "overfitting", "overtraining") if lost else (),
+        explains=("loss-divergence", "loss-not-decreasing", "oscillating-loss", "overfitting", "overtraining") if lost else (),
     )
 
 
@@ -102,6 +106,24 @@ def _message(loss: Loss) -> Message:
         onset=onset,
         last=before[-1] if before else float(values[np.isfinite(values)][-1]),
     )
+
+
+def _before(loss: Loss, circumstances: Circumstances) -> Message:
+    """What came before the first value that is not finite; empty where the log says nothing. The point itself is left out:
+    there a gradient that is not finite is a consequence.
+    """
+    at = _first_bad(loss)
+    values = loss.series.values[:at]
+    cause = circumstances.before(loss.series, at - 1) if at else None
+    recent, earlier = values[-5:], values[-55:-5] if at > 7 else values[:1]
+    if not at or not recent.max() >= 3 * np.median(earlier) > 0:
+        return cause or Message("")
+    rose = Message(
+        " It had risen to {peak} just before, {rise} times its level.",
+        peak=float(recent.max()),
+        rise=float(recent.max() / np.median(earlier)),
+    )
+    return rose + cause if cause else rose
 
 
 def _impact(loss: Loss) -> Impact:
