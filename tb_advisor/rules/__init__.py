@@ -26,6 +26,7 @@ MODULES = (
     "noisy_validation",
     "non_finite_loss",
     "non_finite_weights",
+    "oscillating_loss",
     "overfitting",
     "overtraining",
     "poor_initialization",
