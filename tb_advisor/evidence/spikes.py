@@ -56,10 +56,10 @@ def find_spikes(
     level = _level(loss.values, window)
     residual = loss.values - level
     spread = 1.4826 * float(np.median(np.abs(residual)))
+    local_spread = 1.4826 * _lower(rolling_median(np.abs(residual), 4 * window), 2 * window)
     progress = loss.start - float(loss.smoothed().min())
-    high = (
-        (residual >= min_deviations * spread) & (residual >= min_progress * progress) & (loss.values >= min_ratio * level) & (residual > 0)
-    )
+    deviates = residual >= min_deviations * np.maximum(spread, local_spread / 2)
+    high = deviates & (residual >= min_progress * progress) & (loss.values >= min_ratio * level) & (residual > 0)
     high[: max(3, round(skip_share * len(loss)))] = False
     longest = max(12, round(max_recovery * len(loss)))
     peaks = tuple(peak for peak in _peaks(high, loss.values) if _recovers(loss.values, level, peak, longest))
@@ -70,10 +70,14 @@ def _level(values: Floats, window: int) -> Floats:
     """The median of the points around each point or of those just before it, whichever is lower: a slow recovery lifts
     the former.
     """
-    around = rolling_median(values, window)
-    behind = window // 2 + 1
-    level: Floats = np.minimum(around, np.concatenate([around[:behind], around[:-behind]]))
-    return level
+    return _lower(rolling_median(values, window), window // 2)
+
+
+def _lower(around: Floats, half: int) -> Floats:
+    """Of a centred statistic with a window of twice `half`: its value at each point or just before it, whichever is lower."""
+    behind = half + 1
+    lower: Floats = np.minimum(around, np.concatenate([around[:behind], around[:-behind]]))
+    return lower
 
 
 def _peaks(high: NDArray[np.bool_], values: Floats, gap: int = 3) -> Iterator[int]:

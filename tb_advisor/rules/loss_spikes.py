@@ -10,7 +10,8 @@ sample of the points and clips outliers, so that a short spike is often not in i
 
 The local level of each point is the median of the `window` (15) points around it, or of the points just before it
 where that is lower. A spike is at least `min_ratio`
-(1.5) times that level, at least `min_deviations` (12) times the scaled median absolute residual above it, and rises
+(1.5) times that level, at least `min_deviations` (12) times the scaled median absolute residual above it (half of that
+where the residuals nearby are larger: a loss is noisier before it has converged), and rises
 by at least `min_progress` (30%) of the way that the loss fell in the whole run: the last keeps single outlier batches
 at convergence silent. It must be back at half its height within 12 points or `max_recovery` (8%) of the run. The
 first `skip_share` (2%) of the run, where the loss falls steeply, is left out, and more spikes than `max_share` (2%)

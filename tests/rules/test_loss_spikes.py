@@ -14,6 +14,13 @@ def with_spikes(spikes, n=400, noise=0.02):
     return values
 
 
+def noisy_then_calm():
+    """A loss with 30% noise, four standard deviations of it at point 100, that is calm from point 150 on."""
+    noise = 0.3 * np.random.default_rng(0).standard_normal(150)
+    noise[100] = 1.2
+    return [*(0.3 * (1 + noise)), *falling(400, start=0.3, end=0.01)]
+
+
 def check(values, step=1, **curves):
     around = {name: (series(points, step=step, tag=name),) for name, points in curves.items()}
     return loss_spikes(series(values, step=step), Circumstances(**around))
@@ -76,6 +83,7 @@ def test_a_restart_just_before_is_named():
         ("just below 30% of the progress", with_spikes({150: 0.9})),
         ("the steep start", [50.0, 20.0, 10.0, *falling(400)]),
         ("heavy-tailed noise", [v * (3 if i % 9 == 0 else 1) for i, v in enumerate(falling(400))]),
+        ("noise that is larger before the loss has converged", [*noisy_then_calm()]),
         ("a rise that stays", [*falling(200), *([5.0] * 200)]),
         ("an outlier batch at convergence", [*falling(380, start=2.3, end=0.001), 0.1, *([0.001] * 20)]),
     ],
