@@ -25,7 +25,8 @@ def test_a_flat_loss_under_noise_is_found():
     ("reason", "values"),
     [
         ("healthy", falling(100)),
-        ("falls by just more than 5%", np.linspace(1.0, 0.93, 100)),
+        ("falls by just more than 7%", np.linspace(1.0, 0.91, 100)),
+        ("converged within the first 5%", [*np.geomspace(3.4, 0.5, 9), *([0.447] * 335)]),
         ("a long plateau before it learns", [*([2.3] * 80), *np.linspace(2.3, 1.5, 40)]),
         ("diverged instead", np.linspace(1.0, 9.0, 100)),
         ("falls and rises again", [*np.linspace(1.0, 0.5, 50), *np.linspace(0.5, 1.0, 50)]),
@@ -33,6 +34,16 @@ def test_a_flat_loss_under_noise_is_found():
 )
 def test_clear(reason, values):
     assert loss_not_decreasing(series(values)) == []
+
+
+def test_a_slow_but_steady_fall_is_uncertain():
+    (found,) = loss_not_decreasing(series(np.linspace(1.0, 0.95, 100)))
+    assert found.confidence is Confidence.LOW
+
+
+def test_a_dip_within_the_noise_is_no_fall():
+    (found,) = loss_not_decreasing(series(noisy(1.0, 15, 0.05)))
+    assert found.confidence is Confidence.MEDIUM
 
 
 def test_a_run_that_goes_on_from_a_checkpoint_is_uncertain():
