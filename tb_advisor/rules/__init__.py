@@ -8,6 +8,7 @@ from importlib import import_module
 from tb_advisor.rule import Rule
 
 MODULES = (
+    "chart_hides_points",
     "class_collapse",
     "dead_units",
     "frozen_weights",
@@ -22,7 +23,9 @@ MODULES = (
     "loss_spikes",
     "memory_spike",
     "metric_loss_disagreement",
+    "missing_learning_rate",
     "missing_validation",
+    "missing_warmup",
     "noisy_validation",
     "non_finite_loss",
     "non_finite_weights",
@@ -31,6 +34,7 @@ MODULES = (
     "overtraining",
     "poor_initialization",
     "saturated_activations",
+    "sparse_logging",
     "suspicious_validation",
     "underfitting",
     "unfinished_training",

@@ -14,7 +14,9 @@ or more; or when it ends at `min_rise_over_best` (3) times its best smoothed val
 against the best before it: the loss rose for good where the largest sum of what follows begins, when a point of which it
 is true counts 2 and another one -1. A diverged loss that touches zero now and then does not move that point, and
 neither does an early excursion that was made up for during at least twice its length.
-The turn is the last point before that which was as low as the best smoothed value. It must come before `latest_turn`
+The turn is the last point before that which was as low as the best smoothed value; where the log tells, the finding
+says what came in the five points before the rise (a restart, a learning rate that rose by half or more, a gradient norm
+at five times its usual level). The turn must come before `latest_turn`
 (90%) of the run, so that a rise in the last few points, which may still recover, is not judged. Fewer than
 `min_points` (10) points say nothing.
 
@@ -32,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.circumstances import Circumstances
 from tb_advisor.evidence.losses import finite_points
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
@@ -44,6 +47,7 @@ from tb_advisor.series import Floats, Series
 )
 def loss_divergence(
     train_loss: Series,
+    circumstances: Circumstances,
     *,
     min_rise_over_start: float = 2.0,
     min_rise_over_best: float = 3.0,
@@ -63,7 +67,7 @@ def loss_divergence(
         return
     lowest = np.minimum.accumulate(smoothed)
     risen = (smoothed >= min_rise_over_best * lowest) & (smoothed - lowest >= min_progress_lost * (start - lowest))
-    turn = _turn(loss.values, smoothed, risen | (smoothed >= min_rise_over_start * start))
+    turn, rose_at = _turn(loss.values, smoothed, risen | (smoothed >= min_rise_over_start * start))
     onset = int(loss.steps[turn])
     if loss.share_of_run(onset) >= latest_turn:
         return
@@ -75,7 +79,8 @@ def loss_divergence(
             onset=onset,
             best=float(loss.values[: turn + 1].min()),
             end=end,
-        ),
+        )
+        + (circumstances.before(loss, rose_at) or Message("")),
         severity=Severity.ERROR,
         confidence=Confidence.HIGH if over_best and len(loss) - turn >= min_points else Confidence.MEDIUM,
         onset_step=onset,
@@ -83,17 +88,17 @@ def loss_divergence(
         impact=Impact(
             "time", Message("{share:%} of the run ({seconds:duration}) came after the turn.", share=share, seconds=seconds), share
         ),
-        explains=("overfitting", "overtraining", "loss-spikes", "loss-not-decreasing"),
+        explains=("loss-not-decreasing", "loss-spikes", "oscillating-loss", "overfitting", "overtraining"),
         exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(onset, last, Message("diverged, {best} → {end}", best=best, end=end)),)),),
     )
 
 
-def _turn(values: Floats, smoothed: Floats, risen: NDArray[np.bool_]) -> int:
-    """The last point as low as the best level before the loss rose for good.
+def _turn(values: Floats, smoothed: Floats, risen: NDArray[np.bool_]) -> tuple[int, int]:
+    """The last point as low as the best level before the loss rose for good, and the point where it rose.
 
     It rose for good where the sum of all that follows is largest, with 2 for a point that has `risen` and -1 for others.
     """
     rose_at = int(np.cumsum(np.where(risen, 2, -1)[::-1])[::-1].argmax())
     before = smoothed[: rose_at + 1]
     low = np.flatnonzero(values[: rose_at + 1] <= before.min())
-    return int(low[-1]) if len(low) else int(before.argmin())
+    return int(low[-1]) if len(low) else int(before.argmin()), rose_at

@@ -2,9 +2,14 @@ import numpy as np
 import pytest
 
 from tb_advisor.diagnosis import Severity
+from tb_advisor.evidence.circumstances import Circumstances
 from tb_advisor.message import Missing
 from tb_advisor.rules.loss_divergence import loss_divergence
 from tests.builders import falling, series
+
+
+def check(loss, rate=()):
+    return loss_divergence(loss, Circumstances(learning_rates=(series(rate, tag="lr"),) if len(rate) else ()))
 
 
 def rising_from(values, peak, n=60):
@@ -12,38 +17,43 @@ def rising_from(values, peak, n=60):
 
 
 def test_a_loss_that_blows_up_in_mid_run_is_found_where_it_turns():
-    (found,) = loss_divergence(series(rising_from(falling(100), 50.0)))
+    (found,) = check(series(rising_from(falling(100), 50.0)))
     assert found.severity is Severity.ERROR
     assert 95 <= found.onset_step <= 115
     assert "rose to" in found.summary
 
 
 def test_a_loss_that_loses_a_third_of_its_progress_is_found():
-    (found,) = loss_divergence(series(rising_from(falling(100, start=2.0, end=0.05), 0.9)))
+    (found,) = check(series(rising_from(falling(100, start=2.0, end=0.05), 0.9)))
     assert found.impact.share == pytest.approx(60 / 160, abs=0.1)
 
 
 @pytest.mark.parametrize("end", [10.0, 1e3, 1e8])
 def test_the_turn_does_not_depend_on_how_far_the_loss_rises(end):
     values = [*falling(500, end=0.1), *np.geomspace(0.1, end, 500)]
-    (found,) = loss_divergence(series(values))
+    (found,) = check(series(values))
     assert 480 <= found.onset_step <= 620
 
 
 def test_the_turn_is_the_last_low_point_before_a_jump():
-    (found,) = loss_divergence(series([*falling(250, noise=0.05), *([2.5] * 250)]))
+    (found,) = check(series([*falling(250, noise=0.05), *([2.5] * 250)]))
     assert 240 <= found.onset_step <= 249
+
+
+def test_the_learning_rate_that_rose_at_the_turn_is_named():
+    (found,) = check(series([*falling(250), *([2.5] * 250)]), [1e-3] * 249 + [0.3] * 251)
+    assert found.summary.endswith("it rose to 2.5. The learning rate had just risen from 0.001 to 0.3.")
 
 
 def test_an_early_excursion_does_not_move_the_turn():
     values = falling(400, end=0.1)
     values[40:60] = [9.0] * 20
-    (found,) = loss_divergence(series([*values, *([5.0] * 200)]))
+    (found,) = check(series([*values, *([5.0] * 200)]))
     assert found.onset_step == 399
 
 
 def test_zeros_in_a_diverged_loss_do_not_move_the_turn():
-    (found,) = loss_divergence(series([*falling(50, end=0.1), *([30.0, 0.0, 12.0, 40.0, 0.0] * 10)]))
+    (found,) = check(series([*falling(50, end=0.1), *([30.0, 0.0, 12.0, 40.0, 0.0] * 10)]))
     assert 49 <= found.onset_step <= 51
 
 
@@ -61,14 +71,14 @@ def test_zeros_in_a_diverged_loss_do_not_move_the_turn():
     ],
 )
 def test_clear(reason, values):
-    assert loss_divergence(series(values)) == []
+    assert check(series(values)) == []
 
 
 def test_too_few_points_are_said():
     with pytest.raises(Missing, match="loss has 9 finite points; 10 are needed"):
-        loss_divergence(series([1.0] * 9))
+        check(series([1.0] * 9))
 
 
 def test_a_loss_below_zero_has_no_scale():
     with pytest.raises(Missing, match="below zero"):
-        loss_divergence(series(np.linspace(1, -9, 50)))
+        check(series(np.linspace(1, -9, 50)))
