@@ -56,13 +56,18 @@ def find_spikes(
     level = _level(loss.values, window)
     residual = loss.values - level
     spread = 1.4826 * float(np.median(np.abs(residual)))
-    local_spread = 1.4826 * _lower(rolling_median(np.abs(residual), 4 * window), 2 * window)
     progress = loss.start - float(loss.smoothed().min())
-    deviates = residual >= min_deviations * np.maximum(spread, local_spread / 2)
-    high = deviates & (residual >= min_progress * progress) & (loss.values >= min_ratio * level) & (residual > 0)
+    high = (
+        (residual >= min_deviations * spread) & (residual >= min_progress * progress) & (loss.values >= min_ratio * level) & (residual > 0)
+    )
     high[: max(3, round(skip_share * len(loss)))] = False
     longest = max(12, round(max_recovery * len(loss)))
-    peaks = tuple(peak for peak in _peaks(high, loss.values) if _recovers(loss.values, level, peak, longest))
+    peaks = tuple(
+        peak
+        for peak in _peaks(high, loss.values)
+        if residual[peak] >= min_deviations / 2 * _spread_nearby(residual, peak, 2 * window)
+        and _recovers(loss.values, level, peak, longest)
+    )
     return Spikes(loss, peaks, level, progress)
 
 
@@ -70,14 +75,16 @@ def _level(values: Floats, window: int) -> Floats:
     """The median of the points around each point or of those just before it, whichever is lower: a slow recovery lifts
     the former.
     """
-    return _lower(rolling_median(values, window), window // 2)
+    around = rolling_median(values, window)
+    behind = window // 2 + 1
+    level: Floats = np.minimum(around, np.concatenate([around[:behind], around[:-behind]]))
+    return level
 
 
-def _lower(around: Floats, half: int) -> Floats:
-    """Of a centred statistic with a window of twice `half`: its value at each point or just before it, whichever is lower."""
-    behind = half + 1
-    lower: Floats = np.minimum(around, np.concatenate([around[:behind], around[:-behind]]))
-    return lower
+def _spread_nearby(residual: Floats, peak: int, points: int) -> float:
+    """The scaled median absolute residual of the points before a peak or of those after it, whichever is lower."""
+    sides = (residual[max(0, peak - points) : peak], residual[peak + 1 : peak + 1 + points])
+    return 1.4826 * min(float(np.median(np.abs(side))) for side in sides if len(side))
 
 
 def _peaks(high: NDArray[np.bool_], values: Floats, gap: int = 3) -> Iterator[int]:
