@@ -12,6 +12,8 @@ from tb_advisor.message import Message, Missing
 from tb_advisor.report import Report
 from tb_advisor.rule import Rule
 from tb_advisor.rules import all_rules
+from tb_advisor.rules.overfitting import overfitting
+from tb_advisor.rules.overtraining import overtraining
 from tests.builders import event_file, falling
 
 
@@ -67,7 +69,7 @@ def test_what_a_finding_explains_is_folded_under_it_and_stays_in_the_report(tmp_
     val = [*np.linspace(1.5, 0.6, 6), *np.linspace(0.6, 1.4, 25)[1:]]
     event_file(tmp_path / "train", {"epoch_loss": train})
     event_file(tmp_path / "validation", {"epoch_loss": val})
-    report = diagnose(tmp_path)
+    report = diagnose(tmp_path, rules=[overfitting, overtraining])
     assert {(o.rule, d.folded_under, d.shown) for o, d in report.diagnoses} == {
         ("overfitting", None, True),
         ("overtraining", "overfitting", False),
