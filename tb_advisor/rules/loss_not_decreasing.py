@@ -13,8 +13,8 @@ its start, the median of the first 5% of the points and at least 3: runs that le
 ends at `max_rise` (2) times its start has diverged instead. Where the loss ends `min_steady_fall` (3%) below its start
 and that is `min_noise_ratio` (5) times the error of the two levels it does fall, if slowly, and the confidence is low:
 a large model that is fine-tuned gains no more than that. A loss whose first three points lie `min_fall` above all that
-follows, and by 5 times its noise, was learned within the start. Fewer than `min_points` (10) points say nothing, and a loss
-that is constantly zero was not measured.
+follows, and by 5 times its noise, was learned within the start. Fewer than `min_points` (10) points say
+nothing, and a loss that is constantly zero was not measured.
 
 ## When it is wrong
 

@@ -13,9 +13,9 @@ first to the last third of that part, at more than `min_level` (12%) of the star
 noise. The averages must change by `min_change` (6%, the median) from one to the next and turn round in at least
 `min_reversals` (a third) of the cases. The validation loss, which has no batches, must do the same: that is what tells
 it from small batches, whose noise leaves a smooth validation loss. Without one, or with fewer than `min_evaluations`
-(15), twice the change is asked for and the confidence is low. A learning rate that comes back (warm restarts, cycles)
-makes such waves by design and is silent. Fewer than `min_points` (15) points say nothing, and a curve that begins with
-a restart does not show the level at which it started.
+(15), twice the change is asked for and the confidence is low; fewer than half of that are not looked at. A learning
+rate that comes back (warm restarts, cycles) makes such waves by design and is silent. Fewer
+than `min_points` (15) points say nothing, and a curve that begins with a restart does not show the level at which it started.
 
 ## When it is wrong
 
@@ -68,7 +68,7 @@ def oscillating_loss(
     before, after = float(np.mean(blocks[:third])), float(np.mean(blocks[-third:]))
     if blocks.min() <= 0 or after <= (1 - max_progress) * before or np.median(blocks) <= min_level * loss.start:
         return
-    curves = [blocks] if val is None or not known else [blocks, val.values[len(val) // 3 :]]
+    curves = [blocks] if val is None or len(val) < min_evaluations / 2 else [blocks, val.values[len(val) // 3 :]]
     zigzags = [_zigzag(values) for values in curves]
     change, reversals = (min(numbers) for numbers in zip(*zigzags, strict=True))
     if change < (min_change if known else 2 * min_change) or reversals < min_reversals:

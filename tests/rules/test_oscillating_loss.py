@@ -52,6 +52,7 @@ def test_without_evaluations_the_confidence_is_low(val):
         ("healthy", falling(40), falling(40)),
         ("small batches with a smooth validation loss", noisy(400, 0.5), falling(40)),
         ("a noisy validation set with a smooth training loss", falling(400), noisy(40, 0.3)),
+        ("few evaluations that are smooth", zigzag(40), falling(10)),
         ("waves that still fall", zigzag(40, fall=0.9), zigzag(40, fall=0.9)),
         ("waves just below 6%", zigzag(40, size=0.025), zigzag(40)),
         ("converged near zero", noisy(40, 0.3, end=0.01), noisy(40, 0.3, end=0.01)),
