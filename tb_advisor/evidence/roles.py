@@ -67,15 +67,10 @@ TABLE = (
             "vram",
             "ram",
             "memallocated",
-            "allocated bytes",
-            "allocated gb",
-            "allocated mb",
-            "reserved gb",
-            "reserved gib",
-            "reserved mb",
             "bytes in use",
         ),
-        _NO_LOSS | {"replay", "buffer"},
+        _NO_LOSS | _words("replay buffer disk free available limit"),
+        (_words("allocated reserved alloc active used"), _words("bytes kb kib mb mib gb gib")),
     ),
     Row("data_time", ("data time", "loader time", "load time", "loading time", "fetch time", "dataloader time"), _NO_LOSS),
     Row(
@@ -185,7 +180,7 @@ def roles(job: Job) -> Roles:
 
 def words(name: str) -> tuple[str, ...]:
     """`name` in lower-case words: ``train/ValidLoss_1`` → ("train", "valid", "loss", "1"), ``valloss`` → ("val", "loss")."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", _BINARY_UNIT.sub(r"\1ib", name))
     found: list[str] = []
     for word in re.split(r"[^0-9a-z]+", spaced.lower()):
         compound = _COMPOUND.fullmatch(word)
@@ -193,6 +188,7 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_BINARY_UNIT = re.compile(r"(?<![A-Z])([KMGT])iB(?![A-Za-z])")
 _COMPOUND = re.compile(f"({'|'.join(sorted(TRAINING_SPLITS | EVALUATION_SPLITS, key=len, reverse=True))})(loss|acc|accuracy|error)")
 
 

@@ -44,6 +44,9 @@ def role_of(tag, run="exp"):
         ("epoch_accuracy", ("metric", False)),
         ("metrics/mAP_0.5", ("metric", False)),
         ("train/policy_gradient_loss", ("loss", False)),  # no gradient norm
+        ("cuda/reserved_GiB", ("memory", False)),
+        ("allocated_mb", ("memory", False)),
+        ("memory_free_mb", None),
         ("lg_loss_scale", None),
         ("text_summary", None),
     ],
@@ -79,3 +82,4 @@ def test_the_task_is_read_from_the_tags(tags, task):
 
 def test_words_are_cut_at_signs_and_inside_camel_case():
     assert words("train/ValidLoss_1") == ("train", "valid", "loss", "1")
+    assert words("usedGiB") == ("used", "gib")
