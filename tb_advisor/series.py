@@ -118,6 +118,34 @@ class Series:
         way = self.start - self.end
         return (self.level(share - 0.1, share + 0.1) - self.end) / way if way else 0.0
 
+    def levels(self, count: int) -> Floats:
+        """Medians of `count` equal parts of the series, one after the other; shape ``(count,)``. Needs `count` points."""
+        edges = np.linspace(0, len(self), count + 1).astype(np.int64)
+        values = self.values
+        return np.array([np.median(values[a:b]) for a, b in pairwise(edges.tolist())])
+
+    def turn(self, most: int = 200) -> tuple[int, bool]:
+        """Where the level begins to change: the index of the point, and whether it changes at once (a step) or goes on changing (a ramp).
+
+        The better fit, in least squares over the smoothed curve, of a step and of a ramp that begin at one of up to `most`
+        points. Takes finite values only, at least 3.
+        """
+        at = np.linspace(0, len(self) - 1, min(len(self), 5 * most)).astype(np.int64)
+        smooth = self.smoothed()[at]
+        scale = float(np.abs(smooth).max())
+        if scale == 0:
+            return 0, False
+        curve = smooth / scale - np.mean(smooth / scale)
+        starts = at[np.unique(np.linspace(1, len(at) - 2, min(len(at) - 2, most)).astype(np.int64))]
+        beyond = np.maximum(0.0, at[None, :] - starts[:, None] + 0.0)
+        gains = []
+        for shape in (beyond, (at[None, :] >= starts[:, None]).astype(np.float64)):
+            shape -= shape.mean(axis=1, keepdims=True)
+            gains.append((shape @ curve) ** 2 / np.maximum((shape**2).sum(axis=1), 1e-30))
+        ramp, step = gains
+        at_once = bool(step.max() > ramp.max())
+        return int(starts[(step if at_once else ramp).argmax()]), at_once
+
     def share_of_run(self, step: int) -> float:
         """How much of the run had passed at `step`, 0 to 1."""
         first, last = int(self.steps[0]), int(self.steps[-1])

@@ -79,3 +79,22 @@ def test_losses_of_batches_are_smoothed_between_evaluations():
     assert set(level.tolist()) <= {1.0, 2.0, 3.0} and len(level) == 4
     epochs = series([4.0, 3.0, 2.0, 1.0])
     assert epochs.level_at(series([0.0] * 4)).tolist() == [4.0, 3.0, 2.0, 1.0]
+
+
+def test_levels_are_medians_of_equal_parts():
+    assert series([1, 1, 9, 2, 2, 2, 3, 4, 3]).levels(3).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("values", "turn"),
+    [
+        ([1.0] * 20 + [3.0] * 30, (20, True)),
+        ([1.0] * 20 + [1.0 + 0.1 * i for i in range(30)], (19, False)),
+        ([0.0] * 50, (0, False)),
+    ],
+)
+def test_a_level_turns_at_once_or_steadily(values, turn):
+    noise = 0.02 * np.random.default_rng(0).standard_normal(len(values)) if any(values) else 0
+    index, at_once = series(np.array(values) + noise).turn()
+    assert at_once is turn[1]
+    assert abs(index - turn[0]) <= 1
