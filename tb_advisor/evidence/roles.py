@@ -53,6 +53,7 @@ HIGHER_IS_BETTER = _words(
     "accuracy acc auc auroc roc prc f1 fscore f1score precision recall map ap ap50 ap75 map50 iou miou dice bleu rouge psnr ssim r2"
     " spearman pearson mrr ndcg top1 top5 exprate kappa mcc sensitivity specificity success"
 )
+_COUNTED = _words("samples steps step tokens images img examples iterations its frames batches")
 ACCURACY_WORDS = _words("accuracy acc")
 
 TABLE = (
@@ -75,13 +76,32 @@ TABLE = (
     Row("data_time", ("data time", "loader time", "load time", "loading time", "fetch time", "dataloader time"), _NO_LOSS),
     Row(
         "throughput",
-        ("step sec", "steps sec", "samples sec", "images sec", "tokens sec", "it s", "img s", "tok s", "fps", "sps", "throughput"),
+        (
+            "step sec",
+            *(f"{unit} {second}" for unit in sorted(_COUNTED - {"step"}) for second in ("s", "sec")),
+            "it s",
+            "tok s",
+            "fps",
+            "sps",
+            "throughput",
+        ),
         _NO_LOSS,
-        (_words("per"), _words("second sec s"), _words("samples steps step tokens images img examples iterations its frames batches")),
+        (_words("per"), _words("second sec s"), _COUNTED),
     ),
     Row(
         "step_time",
-        ("step time", "iter time", "iteration time", "batch time", "epoch time", "step duration", "time this iter s", "time per step"),
+        (
+            "step time",
+            "iter time",
+            "iteration time",
+            "batch time",
+            "epoch time",
+            "step duration",
+            "time this iter s",
+            "time per step",
+            "step ms",
+            "iter ms",
+        ),
         _NO_LOSS,
         (_words("per"), _words("step batch iteration iter epoch"), _words("time seconds sec secs s ms duration")),
     ),

@@ -44,6 +44,9 @@ def role_of(tag, run="exp"):
         ("epoch_accuracy", ("metric", False)),
         ("metrics/mAP_0.5", ("metric", False)),
         ("train/policy_gradient_loss", ("loss", False)),  # no gradient norm
+        ("perf/tokens/s", ("throughput", False)),
+        ("global_step/sec", ("throughput", False)),
+        ("time/step_time_s", ("step_time", False)),
         ("cuda/reserved_GiB", ("memory", False)),
         ("allocated_mb", ("memory", False)),
         ("memory_free_mb", None),
