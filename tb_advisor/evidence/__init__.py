@@ -31,6 +31,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         losses.train_loss,
         losses.val_loss,
         memory.allocator_memory,
+        memory.learning_curve,
         memory.logged_memory,
         metrics.accuracies,
         metrics.metrics,

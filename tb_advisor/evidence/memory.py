@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_advisor.evidence.intervals import Floats
-from tb_advisor.evidence.roles import Roles
+from tb_advisor.evidence.roles import Roles, words
 from tb_advisor.evidence.trace_steps import MarkedSteps
 from tb_advisor.logdir.captures import Capture
 from tb_advisor.logdir.chrome_trace import MEMORY
@@ -16,6 +16,8 @@ from tb_advisor.logdir.trace import Line, Trace
 from tb_advisor.series import Series
 
 _EVENTS = frozenset({"MemoryAllocation", "MemoryDeallocation"})
+_PERCENT_WORDS = frozenset({"percent", "pct", "percentage"})
+_UNITS = {"bytes": "bytes", "mb": "MB", "mib": "MiB", "gb": "GB", "gib": "GiB", "kb": "kB"}
 # c10/core/DeviceType.h; ROCm builds report 1 as well as 6.
 _DEVICE_TYPES = {0: "CPU", 1: "GPU", 6: "GPU"}
 
@@ -43,6 +45,20 @@ class AllocatorMemory:
 def logged_memory(roles: Roles) -> tuple[Series, ...]:
     """Every memory scalar of the job; empty where none is logged."""
     return tuple(a.series.surviving for a in roles.of("memory"))
+
+
+def learning_curve(roles: Roles) -> Series | None:
+    """The training loss with most points, whose steps are those of the training; None where no loss is logged."""
+    found = max(roles.of("loss", evaluation=False), key=lambda a: len(a.series), default=None)
+    return found.series.surviving if found else None
+
+
+def unit_of(tag: str) -> str:
+    """The unit that the tag of a memory scalar names, empty where it names none: bytes, MB, %."""
+    named = words(tag)
+    if "%" in tag or _PERCENT_WORDS & set(named):
+        return "%"
+    return next((_UNITS[word] for word in named if word in _UNITS), "")
 
 
 def allocator_memory(marked_steps: tuple[MarkedSteps, ...]) -> tuple[AllocatorMemory, ...]:

@@ -1,4 +1,4 @@
-"""Less memory at the worst moment."""
+"""Less memory at the worst moment, and no more with every step."""
 
 from __future__ import annotations
 
@@ -214,6 +214,79 @@ Tuner(trainer).scale_batch_size(model, mode="binsearch")
             "tensorflow": _TF_GPU,
             "pytorch": _TORCH_CUDA,
             "jax": "https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
+        },
+    ),
+    Fix(
+        id="find-growth",
+        title=Message("Compare what is alive at two steps"),
+        why=Message("What a leak leaves behind is there twice as often after twice as many steps."),
+        check=Message("The difference between step 100 and step 200 names a line; once it is gone, the difference is empty."),
+        code={
+            "keras": """tracemalloc.start(25)
+train(100)
+before = tracemalloc.take_snapshot()
+train(100)
+for line in tracemalloc.take_snapshot().compare_to(before, "lineno")[:10]:
+    print(line)
+""",
+            "pytorch": """def alive():
+    return collections.Counter((str(t.device), tuple(t.shape)) for t in gc.get_objects() if torch.is_tensor(t))
+
+before = alive()
+train(100)
+print((alive() - before).most_common(10))
+""",
+            "jax": """before = len(jax.live_arrays())
+train(100)
+print(len(jax.live_arrays()) - before)
+""",
+        },
+        urls={
+            "keras": "https://docs.python.org/3/library/tracemalloc.html",
+            "pytorch": _TORCH_FAQ,
+            "jax": "https://docs.jax.dev/en/latest/device_memory_profiling.html",
+        },
+    ),
+    Fix(
+        id="bounded-cache",
+        title=Message("Give caches and histories a limit"),
+        why=Message("A dictionary or list that is only added to holds all batches that there were."),
+        check=Message("Memory levels out once the limit is reached."),
+        code={
+            "keras": """history = collections.deque(maxlen=1000)  # not a list
+ds = files.map(load).cache("/local/disk/cache")  # not in memory where the dataset is larger
+""",
+            "pytorch": """history = collections.deque(maxlen=1000)  # not a list
+
+@functools.lru_cache(maxsize=10_000)
+def load(path):
+    return read_image(path)
+""",
+        },
+        urls={
+            "keras": "https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache",
+            "pytorch": "https://docs.python.org/3/library/functools.html#functools.lru_cache",
+        },
+    ),
+    Fix(
+        id="arrays-in-workers",
+        title=Message("Keep the dataset in arrays, not in Python objects, so that workers do not copy it"),
+        why=Message(
+            "A worker that reads an object counts its references and thereby copies the page it lies on, until each holds all of them."
+        ),
+        check=Message("Host memory no longer rises during an epoch by the size of the dataset for each worker."),
+        code={
+            "pytorch": """self.paths = np.array(paths)  # not a list of str
+loader = DataLoader(dataset, num_workers=4)
+""",
+            "lightning": """self.paths = np.array(paths)  # not a list of str
+""",
+            "keras": """self.paths = np.array(paths)  # in the PyDataset, not a list of str
+""",
+        },
+        urls={
+            "pytorch": "https://pytorch.org/docs/stable/data.html#multi-process-data-loading",
+            "keras": "https://keras.io/api/utils/python_utils/#pydataset-class",
         },
     ),
 )

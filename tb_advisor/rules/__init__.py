@@ -21,6 +21,7 @@ MODULES = (
     "loss_floor_too_early",
     "loss_not_decreasing",
     "loss_spikes",
+    "memory_growth",
     "memory_spike",
     "metric_loss_disagreement",
     "missing_learning_rate",

@@ -36,15 +36,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Exhibit, Mark, SeriesExhibit, Severity, TableExhibit, TraceExhibit
-from tb_advisor.evidence.memory import AllocatorMemory
-from tb_advisor.evidence.roles import words
+from tb_advisor.evidence.memory import AllocatorMemory, unit_of
 from tb_advisor.logdir.captures import XPLANE
 from tb_advisor.message import Message, Missing, Value, size
 from tb_advisor.rule import rule
 from tb_advisor.series import Floats, Series, rolling_median
 
-_PERCENT_WORDS = frozenset({"percent", "pct", "percentage"})
-_UNITS = {"bytes": "bytes", "mb": "MB", "mib": "MiB", "gb": "GB", "gib": "GiB", "kb": "kB"}
 _LEAST_POINTS = 10
 _LEAST_STEPS = 4
 
@@ -130,7 +127,7 @@ def _spikes(memory: Series, min_ratio: float, min_deviations: float, window: int
     residual = values - level
     spread = 1.4826 * float(np.median(np.abs(residual)))
     high = (residual >= min_deviations * spread) & (values >= min_ratio * level) & (level > 0)
-    if _PERCENT_WORDS & set(words(memory.tag)) or "%" in memory.tag:
+    if unit_of(memory.tag) == "%":
         high &= residual >= 100 * min_headroom
     spikes: list[_Spike] = []
     for top in np.flatnonzero(high).tolist():
@@ -158,7 +155,7 @@ def _extent(memory: Series, start: int, level: float, max_points: int) -> _Spike
 def _logged(memory: Series, spikes: list[_Spike], warn_ratio: float) -> Diagnosis:
     highest = max(spikes, key=lambda spike: float(memory.values[spike.top]) / spike.level)
     top, ratio = float(memory.values[highest.top]), float(memory.values[highest.top]) / highest.level
-    unit = _unit(memory.tag)
+    unit = unit_of(memory.tag)
     shown: dict[str, Value] = {"top": top, "usual": highest.level}
     fields = "{top:bytes}", "{usual:bytes}"
     if unit != "bytes":
@@ -187,14 +184,6 @@ def _logged(memory: Series, spikes: list[_Spike], warn_ratio: float) -> Diagnosi
 def _mark(memory: Series, spike: _Spike) -> Mark:
     label = Message("spike, {ratio:.1f}×", ratio=float(memory.values[spike.top]) / spike.level)
     return Mark(int(memory.steps[spike.first]), int(memory.steps[spike.last]), label)
-
-
-def _unit(tag: str) -> str:
-    """The unit that the tag itself names, empty where it names none: bytes, MB, %."""
-    named = words(tag)
-    if "%" in tag or _PERCENT_WORDS & set(named):
-        return "%"
-    return next((_UNITS[word] for word in named if word in _UNITS), "")
 
 
 def _allocated(memory: AllocatorMemory, usual: float, top: int, warn_ratio: float) -> Diagnosis:
