@@ -17,7 +17,7 @@ from tb_advisor.logdir.jobs import Job
 @cache
 def providers() -> Mapping[str, Callable[..., Any]]:
     """All evidence by name."""
-    from tb_advisor.evidence import circumstances, histograms, learning_rate, losses, memory, metrics, roles, run_state, trace_steps
+    from tb_advisor.evidence import circumstances, histograms, learning_rate, losses, memory, metrics, roles, run_state, speed, trace_steps
 
     functions: tuple[Callable[..., Any], ...] = (
         circumstances.circumstances,
@@ -41,6 +41,8 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         run_state.finished,
         run_state.task,
         run_state.writer,
+        speed.longest_pause,
+        speed.pace,
         trace_steps.marked_steps,
         trace_steps.step_times,
         trace_steps.traces,

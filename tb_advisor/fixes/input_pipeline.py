@@ -268,4 +268,59 @@ jax.profiler.stop_trace()
             "jax": "https://docs.jax.dev/en/latest/profiling.html",
         },
     ),
+    Fix(
+        id="time-parts-of-step",
+        title=Message("Log how long loading and computing take"),
+        why=Message("The part whose time grows with the step time is the one to look into; the other can be left alone."),
+        check=Message("Two curves, of which one rises together with the step time."),
+        code={
+            "keras": """class Timing(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        self.began = time.perf_counter()
+    def on_train_batch_end(self, batch, logs=None):
+        tf.summary.scalar("compute_s", time.perf_counter() - self.began, step=self.model.optimizer.iterations)
+""",
+            "tensorflow": """began = time.perf_counter()
+batch = next(batches)
+loaded = time.perf_counter()
+train_step(batch)
+tf.summary.scalar("time/data_s", loaded - began, step=step)
+tf.summary.scalar("time/compute_s", time.perf_counter() - loaded, step=step)
+""",
+            "pytorch": """began = time.perf_counter()
+batch = next(batches)
+loaded = time.perf_counter()
+train_step(batch)
+torch.cuda.synchronize()
+writer.add_scalar("time/data_s", loaded - began, step)
+writer.add_scalar("time/compute_s", time.perf_counter() - loaded, step)
+""",
+            "lightning": """trainer = Trainer(profiler="simple")  # time of each hook at the end; DeviceStatsMonitor() for the device
+""",
+        },
+        urls={
+            "keras": "https://keras.io/guides/writing_your_own_callbacks/",
+            "tensorflow": "https://www.tensorflow.org/guide/data_performance",
+            "pytorch": _TORCH_TUNING,
+            "lightning": "https://lightning.ai/docs/pytorch/stable/tuning/profiler_basic.html",
+        },
+    ),
+    Fix(
+        id="check-machine",
+        title=Message("Look for throttling and for other work on the machine"),
+        why=Message("A hot device lowers its clock, and a neighbour takes cores, disk and network; the code is the same as before."),
+        check=Message("The clock stays at its level, and the step time on an idle machine is that of the first steps."),
+        code={
+            "keras": """print(psutil.cpu_percent(percpu=True), psutil.cpu_freq().current)
+print(subprocess.run(["nvidia-smi", "-q", "-d", "CLOCK,PERFORMANCE,TEMPERATURE"], capture_output=True, text=True).stdout)
+""",
+            "pytorch": """print(psutil.cpu_percent(percpu=True), psutil.cpu_freq().current)
+print(torch.cuda.clock_rate(), torch.cuda.temperature(), torch.cuda.utilization())
+""",
+        },
+        urls={
+            "keras": "https://psutil.readthedocs.io/en/latest/",
+            "pytorch": "https://pytorch.org/docs/stable/generated/torch.cuda.clock_rate.html",
+        },
+    ),
 )

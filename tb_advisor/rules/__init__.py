@@ -37,6 +37,7 @@ MODULES = (
     "saturated_activations",
     "sparse_logging",
     "suspicious_validation",
+    "throughput_degradation",
     "underfitting",
     "unfinished_training",
     "update_ratio",
