@@ -17,7 +17,19 @@ from tb_advisor.logdir.jobs import Job
 @cache
 def providers() -> Mapping[str, Callable[..., Any]]:
     """All evidence by name."""
-    from tb_advisor.evidence import circumstances, histograms, learning_rate, losses, memory, metrics, roles, run_state, speed, trace_steps
+    from tb_advisor.evidence import (
+        circumstances,
+        histograms,
+        learning_rate,
+        losses,
+        memory,
+        metrics,
+        restarts,
+        roles,
+        run_state,
+        speed,
+        trace_steps,
+    )
 
     functions: tuple[Callable[..., Any], ...] = (
         circumstances.circumstances,
@@ -37,6 +49,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         metrics.metrics,
         metrics.train_accuracy,
         metrics.val_accuracy,
+        restarts.restarts,
         roles.roles,
         run_state.finished,
         run_state.task,
