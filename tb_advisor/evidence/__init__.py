@@ -32,6 +32,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
     )
 
     functions: tuple[Callable[..., Any], ...] = (
+        adversarial.adversarial_losses,
         circumstances.circumstances,
         histograms.activation_histograms,
         histograms.gradient_histograms,
@@ -50,6 +51,9 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         metrics.train_accuracy,
         metrics.val_accuracy,
         restarts.restarts,
+        returns.episode_return,
+        returns.explained_variance,
+        returns.policy,
         roles.roles,
         run_state.finished,
         run_state.task,
@@ -59,6 +63,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         trace_steps.marked_steps,
         trace_steps.step_times,
         trace_steps.traces,
+    from tb_advisor.evidence import adversarial, histograms, losses, memory, restarts, returns, roles, run_state, speed, trace_steps
     )
     return {function.__name__: function for function in functions}
 

@@ -13,7 +13,19 @@ from tb_advisor.fixes.fix import WRITERS, Fix
 
 __all__ = ["MODULES", "WRITERS", "Fix", "all_fixes", "fix", "in_order_for"]
 
-MODULES = ("activations", "capacity", "data", "generalization", "input_pipeline", "logging", "memory", "restarts", "schedule", "stability")
+MODULES = (
+    "activations",
+    "capacity",
+    "data",
+    "generalization",
+    "input_pipeline",
+    "logging",
+    "memory",
+    "reinforcement",
+    "restarts",
+    "schedule",
+    "stability",
+)
 
 # Whose code also helps users of a framework that an entry has no code for.
 _RELATIVES = {

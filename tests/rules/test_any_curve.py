@@ -36,6 +36,32 @@ def curve(run, tag, values, steps):
 @settings(max_examples=150, deadline=None)
 def test_no_rule_fails_on_any_curve(train, val, memory, rate, norm, steps):
     tags = {"loss": train, "val_loss": val, "memory_mb": memory, "lr": rate, "grad_norm": norm}
+
+
+def test_no_rule_fails_on_any_curve(train, val, memory, steps):
+    never_fails({"loss": train, "val_loss": val, "memory_mb": memory, "samples_per_sec": memory}, steps)
+
+
+@given(returns=VALUES, entropy=VALUES, update=VALUES, steps=STEPS)
+@settings(max_examples=100, deadline=None)
+def test_no_rule_fails_on_any_curve_of_reinforcement_learning(returns, entropy, update, steps):
+    tags = {
+        "rollout/ep_rew_mean": returns,
+        "entropy_loss": entropy,
+        "approx_kl": update,
+        "clip_fraction": update,
+        "explained_variance": entropy,
+    }
+    never_fails(tags, steps)
+
+
+@given(generator=VALUES, discriminator=VALUES, time=VALUES, steps=STEPS)
+@settings(max_examples=100, deadline=None)
+def test_no_rule_fails_on_any_curve_of_adversarial_training(generator, discriminator, time, steps):
+    never_fails({"g_loss": generator, "d_loss": discriminator, "step_time": time}, steps)
+
+
+def never_fails(tags, steps):
     curves = [curve("run", tag, values, steps) for tag, values in tags.items() if values]
     job = Job("run", {"run": Run("run", {c.tag: c for c in curves}, {}, "", (), 0, ())})
     evidence = Evidence(job)
