@@ -18,6 +18,7 @@ from tb_advisor.logdir.jobs import Job
 def providers() -> Mapping[str, Callable[..., Any]]:
     """All evidence by name."""
     from tb_advisor.evidence import (
+        adversarial,
         circumstances,
         histograms,
         learning_rate,
@@ -25,6 +26,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         memory,
         metrics,
         restarts,
+        returns,
         roles,
         run_state,
         speed,
@@ -63,7 +65,6 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         trace_steps.marked_steps,
         trace_steps.step_times,
         trace_steps.traces,
-    from tb_advisor.evidence import adversarial, histograms, losses, memory, restarts, returns, roles, run_state, speed, trace_steps
     )
     return {function.__name__: function for function in functions}
 
