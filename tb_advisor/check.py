@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_advisor.budget import event_bytes
 from tb_advisor.chart import bucket_indices
-from tb_advisor.diagnosis import HistogramExhibit, Outcome, SeriesExhibit, Status
+from tb_advisor.diagnosis import Diagnosis, HistogramExhibit, Outcome, SeriesExhibit, Severity, Status
 from tb_advisor.evidence import Evidence
 from tb_advisor.evidence.run_state import quiet_until
 from tb_advisor.logdir.event_file import Fingerprint
@@ -183,17 +183,31 @@ def _outcome(rule: Rule, clear: Outcome, gather: Callable[[], list[object]]) -> 
 
 
 def fold(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Fold what a shown finding explains under it, on one job. The folded diagnoses stay in the report."""
-    cause = {
-        consequence: outcome.rule
-        for outcome in outcomes
-        for diagnosis in outcome.diagnoses
-        if diagnosis.shown
-        for consequence in diagnosis.explains
-    }
-    return [
-        replace(outcome, diagnoses=tuple(replace(d, folded_under=cause[outcome.rule]) for d in outcome.diagnoses))
-        if outcome.rule in cause
-        else outcome
-        for outcome in outcomes
-    ]
+    """Fold what a shown finding explains under it, on one job. The folded diagnoses stay in the report, and what explains
+    them all is as severe as the worst of them.
+    """
+    cause: dict[str, str] = {}
+    for outcome in outcomes:
+        for consequence in (rule for diagnosis in outcome.diagnoses if diagnosis.shown for rule in diagnosis.explains):
+            if _root(outcome.rule, cause) != consequence:
+                cause.setdefault(consequence, outcome.rule)
+    worst: dict[str, Severity] = {}
+    for outcome in outcomes:
+        root = _root(outcome.rule, cause)
+        shown = [diagnosis.severity for diagnosis in outcome.diagnoses if diagnosis.shown]
+        worst[root] = max([*shown, worst.get(root, Severity.INFO)], key=lambda severity: severity.rank)
+
+    def folded(rule: str, diagnosis: Diagnosis) -> Diagnosis:
+        if rule in cause:
+            return replace(diagnosis, folded_under=cause[rule])
+        severity = max(diagnosis.severity, worst[rule], key=lambda severity: severity.rank)
+        return replace(diagnosis, severity=severity) if diagnosis.shown else diagnosis
+
+    return [replace(o, diagnoses=tuple(folded(o.rule, diagnosis) for diagnosis in o.diagnoses)) for o in outcomes]
+
+
+def _root(rule: str, cause: Mapping[str, str]) -> str:
+    """The rule whose finding explains this one's, over all that lie between."""
+    while rule in cause:
+        rule = cause[rule]
+    return rule

@@ -83,6 +83,27 @@ def test_a_hidden_finding_explains_nothing(tmp_path):
     assert [d.folded_under for _, d in report.diagnoses] == [None, None]
 
 
+def test_two_findings_that_explain_each_other_do_not_hide_both(tmp_path):
+    event_file(tmp_path, {"loss": falling(50)})
+
+    def saying(*explains):
+        return lambda _: [Diagnosis(Message("loud"), Severity.WARNING, Confidence.HIGH, explains=explains)]
+
+    report = diagnose(tmp_path, rules=[toy("a", saying("b")), toy("b", saying("c")), toy("c", saying("a"))])
+    assert [(o.rule, d.folded_under) for o, d in report.diagnoses] == [("a", None), ("b", "a"), ("c", "b")]
+
+
+def test_a_cause_is_as_severe_as_what_it_explains(tmp_path):
+    event_file(tmp_path, {"loss": falling(50)})
+    cause = [Diagnosis(Message("cause"), Severity.WARNING, Confidence.HIGH, explains=("b",))]
+    worse = [Diagnosis(Message("consequence"), Severity.ERROR, Confidence.HIGH)]
+    report = diagnose(tmp_path, rules=[toy("a", lambda _: cause), toy("b", lambda _: worse)])
+    assert [(o.rule, d.severity, d.folded_under) for o, d in report.diagnoses] == [
+        ("a", Severity.ERROR, None),
+        ("b", Severity.ERROR, "a"),
+    ]
+
+
 def test_progress_reaches_its_end_and_the_report_grows_job_by_job(tmp_path):
     for name in "abc":
         event_file(tmp_path / name, {"loss": falling(20)})

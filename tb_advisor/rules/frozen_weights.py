@@ -43,6 +43,9 @@ from tb_advisor.rule import rule
 _MANY = 100
 _FROZEN_BY_NAME = frozenset("lora backbone pretrained frozen teacher target vgg lpips".split())
 
+# What frozen weights lead to: any of them, and all of them.
+_OF_ANY = ("underfitting", "unfinished-training")
+
 
 @rule(category="training", fixes=("trainable-parameters", "check-training-loop"))
 def frozen_weights(
@@ -90,7 +93,7 @@ def frozen_weights(
                 tuple((kernel.layer, step) for kernel, step in zip(frozen, since, strict=True)),
             ),
         ),
-        explains=("class-collapse", "loss-not-decreasing", "overtraining", "underfitting") if len(frozen) == len(kernels) else (),
+        explains=_OF_ANY if len(frozen) < len(kernels) else (*_OF_ANY, "class-collapse", "loss-not-decreasing", "overtraining"),
     )
 
 

@@ -88,7 +88,16 @@ def loss_divergence(
         impact=Impact(
             "time", Message("{share:%} of the run ({seconds:duration}) came after the turn.", share=share, seconds=seconds), share
         ),
-        explains=("loss-not-decreasing", "loss-spikes", "oscillating-loss", "overfitting", "overtraining"),
+        explains=(
+            "class-collapse",
+            "loss-not-decreasing",
+            "loss-spikes",
+            "noisy-validation",
+            "oscillating-loss",
+            "overfitting",
+            "overtraining",
+            "underfitting",
+        ),
         exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(onset, last, Message("diverged, {best} → {end}", best=best, end=end)),)),),
     )
 

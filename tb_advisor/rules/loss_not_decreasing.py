@@ -71,5 +71,6 @@ def loss_not_decreasing(
         impact=Impact(
             "time", Message("The whole run ({seconds:duration}) taught the model nothing.", seconds=loss.seconds_after(first)), 1.0
         ),
+        explains=("class-collapse", "oscillating-loss", "underfitting", "unfinished-training"),
         exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(first, last, Message("no progress")),)),),
     )

@@ -38,6 +38,17 @@ from tb_advisor.rule import rule
 _LOST = ("lower-learning-rate", "clip-gradients", "check-inputs", "stable-loss", "terminate-on-nan", "find-first-nan")
 _SURVIVED = ("check-inputs", "stable-loss", "clip-gradients", "find-first-nan")
 
+_CONSEQUENCES = (
+    "class-collapse",
+    "loss-divergence",
+    "loss-not-decreasing",
+    "noisy-validation",
+    "oscillating-loss",
+    "overfitting",
+    "overtraining",
+    "underfitting",
+)
+
 
 @rule(category="stability", fixes=_LOST)
 def non_finite_loss(losses: tuple[Loss, ...], circumstances: Circumstances) -> Iterator[Diagnosis]:
@@ -59,7 +70,7 @@ def non_finite_loss(losses: tuple[Loss, ...], circumstances: Circumstances) -> I
         impact=_impact(first) if lost else None,
         exhibits=(SeriesExhibit(tuple((loss.series.run, loss.series.tag) for loss in shown), tuple(map(_mark, shown))),),
         fixes=_LOST if lost else _SURVIVED,
-        explains=("loss-divergence", "loss-not-decreasing", "oscillating-loss", "overfitting", "overtraining") if lost else (),
+        explains=_CONSEQUENCES if lost else (),
     )
 
 

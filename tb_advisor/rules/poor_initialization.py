@@ -99,6 +99,8 @@ def poor_initialization(
             "frozen-weights",
             "loss-not-decreasing",
             "saturated-activations",
+            "underfitting",
+            "unfinished-training",
             "vanishing-gradients",
         ),
     )
