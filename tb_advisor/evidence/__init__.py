@@ -20,6 +20,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
     from tb_advisor.evidence import (
         adversarial,
         circumstances,
+        gradients,
         histograms,
         learning_rate,
         losses,
@@ -36,6 +37,9 @@ def providers() -> Mapping[str, Callable[..., Any]]:
     functions: tuple[Callable[..., Any], ...] = (
         adversarial.adversarial_losses,
         circumstances.circumstances,
+        gradients.gradients,
+        gradients.gradient_norm,
+        gradients.layer_gradients,
         histograms.activation_histograms,
         histograms.gradient_histograms,
         histograms.layer_histograms,
