@@ -12,9 +12,11 @@ MODULES = (
     "class_collapse",
     "dead_units",
     "discriminator_wins",
+    "exploding_gradients",
     "frozen_weights",
     "generalization_gap",
     "generator_collapse",
+    "gradient_clipping_saturation",
     "incomplete_capture",
     "input_bound_steps",
     "learning_rate_jump",
@@ -49,6 +51,7 @@ MODULES = (
     "unfinished_training",
     "update_ratio",
     "value_function_useless",
+    "vanishing_gradients",
     "weight_growth",
 )
 

@@ -1,0 +1,243 @@
+"""Gradients grow far beyond their usual size, and the run does not come back from it.
+
+## Why it matters
+
+A gradient that is a hundred times its usual size moves the weights a hundred times as far, to a place that nothing was
+learned about. The next gradient is often larger still, until the loss is NaN or the model is stuck. What was learned
+before is lost within a step, and the loss shows it only afterwards.
+
+## How it is found
+
+In the logged norm of the gradient over the whole model, else in the norms and histograms of the layers, of which a
+histogram counts by the largest absolute value that it reaches. The usual size is the median of the first `early_share`
+(20%) of the points. Gradients explode when
+
+- they reach `min_rise` (20) times their usual size, and `min_size` (10): smaller ones also move in healthy runs, and
+  clipping deals with them; or
+- their norm reaches `min_size_per_loss` (1,000) for each unit of the lowest training loss (of 1 where that is lower),
+  so that a loss which is a sum over many examples does not count, while the median of the whole run lies below that, so
+  that gradients which are logged with their loss scale do not count; or
+- their norm becomes NaN or infinite and stays so to the end, for three points or with a loss that is NaN too. Single such
+  points are healthy in mixed precision, where the loss scaling skips the step.
+
+A gradient norm also rises 20- to 40-fold where a small transformer starts to learn, and for one corrupt batch. Therefore
+a rise counts only with its damage: the training loss (the median of its last 10%) ends more than `max_loss_rise` (25%)
+above its level before the rise, or less than `min_progress` (10%) below its start. Where there is no training loss whose
+level says anything, the gradients must end `far_beyond` (5) times further up. A norm beyond any scale (the second case)
+also counts without damage, in the first tenth of the points or for three points: then it is a warning. Confidence is high
+where `far_beyond` times the limit is reached, or where the norm rose before it became NaN.
+
+One cause is told once: the gradient acts before the loss shows it, so that divergence and spikes of the loss are folded
+under exploding gradients. A loss that becomes NaN stays the first finding, because it ended the run; the gradients that
+led there are folded under it.
+
+## When it is wrong
+
+A layer that the optimizer does not update keeps its gradient from step to step, so that its histogram grows without
+bound: where several layers are logged and one alone grows, nothing is said. A task that becomes harder during training,
+such as a curriculum, lets gradients and loss rise together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_advisor.diagnosis import Confidence, Diagnosis, HistogramExhibit, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.gradients import Gradients
+from tb_advisor.message import Message, Missing, number
+from tb_advisor.rule import rule
+from tb_advisor.series import Series
+
+_LASTING = 3
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """A norm, or the largest values of a layer's histograms; `layer` is empty for the whole model."""
+
+    series: Series
+    layer: str = ""
+    of_histograms: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Explosion:
+    """Where it began, the usual and the highest size, and the step at which the norm became `kind` (NaN, +Inf) for good."""
+
+    curve: _Curve
+    onset_step: int
+    usual: float
+    highest: float
+    highest_step: int
+    did_damage: bool
+    certain: bool
+    broken_step: int | None = None
+    kind: str = ""
+
+
+@rule(
+    category="stability",
+    fixes=(
+        "clip-gradients",
+        "lower-learning-rate",
+        "warm-up",
+        "check-inputs",
+        "better-initialization",
+        "normalize-layers",
+        "residual-links",
+    ),
+)
+def exploding_gradients(
+    gradients: Gradients,
+    *,
+    min_rise: float = 20.0,
+    min_size: float = 10.0,
+    min_size_per_loss: float = 1000.0,
+    early_share: float = 0.2,
+    max_loss_rise: float = 0.25,
+    min_progress: float = 0.1,
+    far_beyond: float = 5.0,
+    min_points: int = 5,
+) -> Iterator[Diagnosis]:
+    """One diagnosis: of the whole model's norm, else of the layer whose gradient grew most."""
+    loss = gradients.loss
+    whole = [_Curve(gradients.norm)] if gradients.norm is not None else []
+    layers = [_Curve(layer.largest, layer.layer, layer.of_histograms) for layer in gradients.layers]
+
+    def explosion(curve: _Curve) -> _Explosion | None:
+        broken = _broken_at(curve, loss)
+        if broken is not None:
+            return _breakdown(curve, broken, min_rise, min_size)
+        points = curve.series.finite
+        if len(points) < min_points:
+            return None
+        usual = float(np.median(points.values[: max(3, round(early_share * len(points)))]))
+        limit = max(min_rise * usual, min_size)
+        large = points.values >= limit
+        beyond = _beyond_scale(curve, loss, min_size_per_loss)
+        if loss is None:
+            damaged = bool(points.end >= far_beyond * limit)
+        else:
+            damaged = bool(large.any()) and _did_damage(points, int(large.argmax()), loss, max_loss_rise, min_progress)
+        if usual > 0 and damaged:
+            return _rise(curve, large, usual, did_damage=True, certain=bool(beyond.any() or points.values.max() >= far_beyond * limit))
+        if beyond[: len(beyond) // 10 + 1].any() or beyond.sum() >= _LASTING:
+            return _rise(curve, beyond, float(np.median(points.values)), did_damage=False, certain=False)
+        return None
+
+    if all(len(curve.series.finite) < min_points and _broken_at(curve, loss) is None for curve in (*whole, *layers)):
+        raise Missing("{tag} has fewer than {needed} finite points", tag=(*whole, *layers)[0].series.tag, needed=min_points)
+    of_model = [found for found in map(explosion, whole) if found is not None]
+    of_layers = sorted((found for found in map(explosion, layers) if found is not None), key=_times, reverse=True)
+    one_of_many = len({found.curve.layer for found in of_layers}) == 1 < len({curve.layer for curve in layers})
+    if of_model:
+        yield _diagnosis(of_model[0], most=of_layers[0].curve.layer if of_layers else "")
+    elif of_layers and not one_of_many:
+        yield _diagnosis(of_layers[0])
+
+
+def _times(found: _Explosion) -> float:
+    return found.highest / found.usual if found.usual > 0 else np.inf
+
+
+def _broken_at(curve: _Curve, loss: Series | None) -> int | None:
+    """The index from which on a norm is NaN or infinite to the end; None where it is not, or where it never was a number
+    beside a loss that is one.
+    """
+    usable = np.flatnonzero(np.isfinite(curve.series.values))
+    first = int(usable[-1]) + 1 if len(usable) else 0
+    loss_broke = loss is not None and not np.isfinite(loss.values[-1])
+    lasts = loss_broke or (len(usable) > 0 and len(curve.series) - first >= _LASTING)
+    return first if first < len(curve.series) and lasts and not curve.of_histograms else None
+
+
+def _breakdown(curve: _Curve, broken: int, min_rise: float, min_size: float) -> _Explosion:
+    """How a norm came to its end: the rise before it counts from its lowest usual size, for the end may come early."""
+    series = curve.series
+    before = series[:broken].finite
+    kind, step = number(float(series.values[broken])), int(series.steps[broken])
+    if not len(before):
+        return _Explosion(curve, step, np.nan, np.nan, step, True, False, step, kind)
+    usual = min(float(np.median(before.values)), float(before.values[0]))
+    large = np.flatnonzero(before.values >= max(min_rise * usual, min_size))
+    onset = int(before.steps[large[0]]) if len(large) else step
+    top = int(before.values.argmax())
+    return _Explosion(curve, onset, usual, float(before.values[top]), int(before.steps[top]), True, len(large) > 0, step, kind)
+
+
+def _rise(curve: _Curve, large: NDArray[np.bool_], usual: float, *, did_damage: bool, certain: bool) -> _Explosion:
+    points = curve.series.finite
+    top = int(points.values.argmax())
+    onset, highest, highest_step = int(points.steps[large.argmax()]), float(points.values[top]), int(points.steps[top])
+    return _Explosion(curve, onset, usual, highest, highest_step, did_damage, certain)
+
+
+def _beyond_scale(curve: _Curve, loss: Series | None, min_size_per_loss: float) -> NDArray[np.bool_]:
+    """Which finite points of a norm are too large for the loss that this run reaches, where most of them are not."""
+    values = curve.series.finite.values
+    if curve.of_histograms or loss is None or not len(loss.finite):
+        return np.zeros(len(values), dtype=np.bool_)
+    limit = min_size_per_loss * max(1.0, float(loss.finite.smoothed().min()))
+    return np.asarray((values >= limit) & bool(np.median(values) < limit))
+
+
+def _did_damage(points: Series, onset: int, loss: Series, max_loss_rise: float, min_progress: float) -> bool:
+    """Whether the training loss ends worse than it was before the rise, or never got far from its start."""
+    if not np.isfinite(loss.values[-1]):
+        return True
+    beside = loss.finite.at(points)
+    before = float(np.median(beside[max(0, onset - 15) : onset])) if onset else float(beside[0])
+    start, end = min(float(loss.finite.values[0]), loss.finite.start), loss.finite.end
+    allowed = max_loss_rise * max(abs(before), 0.2 * abs(start))  # near zero, a rise says nothing by its ratio
+    return end - before > allowed or start - end < min_progress * abs(start)
+
+
+def _diagnosis(found: _Explosion, most: str = "") -> Diagnosis:
+    series = found.curve.series
+    last = int(series.steps[-1])
+    share, seconds = 1 - series.share_of_run(found.onset_step), series.seconds_after(found.onset_step)
+    mark = Mark(found.onset_step, last, Message("gradients {usual} → {highest}", usual=found.usual, highest=found.highest))
+    chart = HistogramExhibit(series.run, series.tag) if found.curve.of_histograms else SeriesExhibit(((series.run, series.tag),), (mark,))
+    after = Message("{share:%} of the run ({seconds:duration}) came after it.", share=share, seconds=seconds)
+    return Diagnosis(
+        _message(found, most),
+        severity=Severity.ERROR if found.did_damage else Severity.WARNING,
+        confidence=Confidence.HIGH if found.certain else Confidence.MEDIUM,
+        onset_step=found.onset_step,
+        last_step=last,
+        impact=Impact("time", after, share) if found.did_damage else None,
+        exhibits=(chart,),
+        explains=("loss-divergence", "loss-spikes", "loss-not-decreasing", "overfitting", "overtraining") if found.did_damage else (),
+    )
+
+
+def _message(found: _Explosion, most: str) -> Message:
+    what = "The gradient norm"
+    if found.curve.layer:
+        what = "The largest gradient of {layer}" if found.curve.of_histograms else "The gradient norm of {layer}"
+    if not found.kind and not found.did_damage:
+        said = " reached {highest} at step {step}; its median is {usual}"
+    elif not found.kind:
+        said = " rose from {usual} to {highest} at step {step}"
+        said += ", from step {onset} on" if found.onset_step < found.highest_step else ""
+    elif found.certain:
+        said = " rose from {usual} to {highest} at step {step}, and is {kind} from step {broken} on"
+    elif np.isfinite(found.usual):
+        said = " is {kind} from step {broken} on; it was {usual} before"
+    else:
+        said = " is {kind} from its first point on"
+    return Message(
+        what + said + ("; {most} grew most." if most and not found.kind else "."),
+        layer=found.curve.layer,
+        usual=found.usual,
+        highest=found.highest,
+        step=found.highest_step,
+        onset=found.onset_step,
+        broken=found.broken_step,
+        kind=found.kind,
+        most=most,
+    )
