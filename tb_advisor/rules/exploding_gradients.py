@@ -14,18 +14,20 @@ histogram counts by the largest absolute value that it reaches. The usual size i
 
 - they reach `min_rise` (20) times their usual size, and `min_size` (10): smaller ones also move in healthy runs, and
   clipping deals with them; or
-- their norm reaches `min_size_per_loss` (1,000) for each unit of the lowest training loss (of 1 where that is lower),
-  so that a loss which is a sum over many examples does not count, while the median of the whole run lies below that, so
-  that gradients which are logged with their loss scale do not count; or
+- their norm reaches `max_norm` (1,000), and `max_norm_per_loss` (300) for each unit of the lowest training loss: in a
+  healthy run a norm is some ten times its loss, also where the loss is a sum over many examples, and larger only by as
+  much as the loss falls. It must end below that, or the training loss never fall by `min_progress` (10%): a norm that
+  stays large in a run that learns is a matter of scale, as when it is logged before the loss scale is divided out; or
 - their norm becomes NaN or infinite and stays so to the end, for three points or with a loss that is NaN too. Single such
   points are healthy in mixed precision, where the loss scaling skips the step.
 
 A gradient norm also rises 20- to 40-fold where a small transformer starts to learn, and for one corrupt batch. Therefore
-a rise counts only with its damage: the training loss (the median of its last 10%) ends more than `max_loss_rise` (25%)
-above its level before the rise, or less than `min_progress` (10%) below its start. Where there is no training loss whose
-level says anything, the gradients must end `far_beyond` (5) times further up. A norm beyond any scale (the second case)
-also counts without damage, in the first tenth of the points or for three points: then it is a warning. Confidence is high
-where `far_beyond` times the limit is reached, or where the norm rose before it became NaN.
+a rise counts only with its damage: the training loss (the median of its last 10%) ends more than `max_loss_rise` (25%) and
+its own noise above its level before the rise; or, where it had not fallen by `min_progress` yet, never falls by as much.
+Where there is no training loss whose level says anything, the gradients must end `far_beyond` (5) times further up. A
+norm beyond any scale (the second case) also counts without damage, in the first tenth of the points or for three points:
+then it is a warning. Confidence is high where `far_beyond` times the limit is reached, or where the norm rose before it
+became NaN.
 
 One cause is told once: the gradient acts before the loss shows it, so that divergence and spikes of the loss are folded
 under exploding gradients. A loss that becomes NaN stays the first finding, because it ended the run; the gradients that
@@ -96,7 +98,8 @@ def exploding_gradients(
     *,
     min_rise: float = 20.0,
     min_size: float = 10.0,
-    min_size_per_loss: float = 1000.0,
+    max_norm: float = 1000.0,
+    max_norm_per_loss: float = 300.0,
     early_share: float = 0.2,
     max_loss_rise: float = 0.25,
     min_progress: float = 0.1,
@@ -118,7 +121,7 @@ def exploding_gradients(
         usual = float(np.median(points.values[: max(3, round(early_share * len(points)))]))
         limit = max(min_rise * usual, min_size)
         large = points.values >= limit
-        beyond = _beyond_scale(curve, loss, min_size_per_loss)
+        beyond = _beyond_scale(curve, loss, max_norm, max_norm_per_loss, min_progress)
         if loss is None:
             damaged = bool(points.end >= far_beyond * limit)
         else:
@@ -176,24 +179,30 @@ def _rise(curve: _Curve, large: NDArray[np.bool_], usual: float, *, did_damage: 
     return _Explosion(curve, onset, usual, highest, highest_step, did_damage, certain)
 
 
-def _beyond_scale(curve: _Curve, loss: Series | None, min_size_per_loss: float) -> NDArray[np.bool_]:
-    """Which finite points of a norm are too large for the loss that this run reaches, where most of them are not."""
-    values = curve.series.finite.values
+def _beyond_scale(curve: _Curve, loss: Series | None, max_norm: float, max_norm_per_loss: float, min_progress: float) -> NDArray[np.bool_]:
+    """Which finite points of a norm are too large for the loss that this run reaches."""
+    points = curve.series.finite
     if curve.of_histograms or loss is None or not len(loss.finite):
-        return np.zeros(len(values), dtype=np.bool_)
-    limit = min_size_per_loss * max(1.0, float(loss.finite.smoothed().min()))
-    return np.asarray((values >= limit) & bool(np.median(values) < limit))
+        return np.zeros(len(points), dtype=np.bool_)
+    loss = loss.finite
+    limit = max(max_norm, max_norm_per_loss * float(loss.smoothed().min()))
+    learns = loss.start - loss.end >= min_progress * abs(loss.start)
+    return np.asarray((points.values >= limit) & bool(points.end < limit or not learns))
 
 
 def _did_damage(points: Series, onset: int, loss: Series, max_loss_rise: float, min_progress: float) -> bool:
-    """Whether the training loss ends worse than it was before the rise, or never got far from its start."""
+    """Whether the training loss ends above its level before the rise; where nothing had been learned by then, whether it never
+    falls below that level.
+    """
     if not np.isfinite(loss.values[-1]):
         return True
-    beside = loss.finite.at(points)
-    before = float(np.median(beside[max(0, onset - 15) : onset])) if onset else float(beside[0])
-    start, end = min(float(loss.finite.values[0]), loss.finite.start), loss.finite.end
-    allowed = max_loss_rise * max(abs(before), 0.2 * abs(start))  # near zero, a rise says nothing by its ratio
-    return end - before > allowed or start - end < min_progress * abs(start)
+    loss = loss.finite
+    beside = loss.at(points)[: max(1, onset)]
+    start, before = float(np.median(beside[: max(3, len(points) // 20)])), float(np.median(beside[-15:]))
+    little = min_progress * abs(start)
+    if before > start - little:
+        return loss.end > min(before, start) - little
+    return loss.end - before > max(max_loss_rise * max(abs(before), 0.2 * abs(start)), loss.noise)  # near zero, a ratio says nothing
 
 
 def _diagnosis(found: _Explosion, most: str = "") -> Diagnosis:
