@@ -21,6 +21,7 @@ MODULES = (
     "input_pipeline",
     "logging",
     "memory",
+    "numerics",
     "reinforcement",
     "restarts",
     "schedule",

@@ -60,6 +60,11 @@ for batch in train:
         code={
             "keras": """optimizer = keras.optimizers.Adam(learning_rate=1e-3, global_clipnorm=1.0)
 """,
+            "tensorflow": """gradients = tape.gradient(loss_value, model.trainable_variables)
+gradients, norm = tf.clip_by_global_norm(gradients, 1.0)
+optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+tf.summary.scalar("grad_norm", norm, step=step)
+""",
             "pytorch": """loss.backward()
 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
 optimizer.step()
@@ -73,6 +78,7 @@ optimizer.step()
         },
         urls={
             "keras": "https://keras.io/api/optimizers/",
+            "tensorflow": "https://www.tensorflow.org/api_docs/python/tf/clip_by_global_norm",
             "pytorch": "https://pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
         },
     ),
@@ -84,17 +90,28 @@ optimizer.step()
         code={
             "keras": """def checked(x, y):
     tf.debugging.assert_all_finite(x, "input is not finite")
-    tf.debugging.assert_less(y, classes)
+    tf.debugging.assert_less(y, tf.cast(classes, y.dtype), "label out of range")
     return x, y
 
 train = train.map(checked)
+""",
+            "tensorflow": """@tf.function
+def train_step(x, y):
+    tf.debugging.assert_all_finite(x, "input is not finite")
+    tf.debugging.assert_non_negative(y, "label below zero")
+    tf.debugging.assert_less(y, tf.cast(classes, y.dtype), "label out of range")
+    return update(x, y)
 """,
             "pytorch": """for x, y in train:
     assert torch.isfinite(x).all(), "input is not finite"
     assert 0 <= y.min() and y.max() < classes, "label out of range"
 """,
         },
-        urls={"keras": "https://www.tensorflow.org/api_docs/python/tf/debugging/assert_all_finite"},
+        urls={
+            "keras": "https://www.tensorflow.org/api_docs/python/tf/debugging/assert_all_finite",
+            "tensorflow": "https://www.tensorflow.org/api_docs/python/tf/debugging",
+            "pytorch": "https://pytorch.org/docs/stable/generated/torch.isfinite.html",
+        },
     ),
     Fix(
         id="stable-loss",
@@ -105,6 +122,8 @@ train = train.map(checked)
             "keras": """# no softmax or sigmoid in the last layer; two classes: BinaryCrossentropy(from_logits=True)
 model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 """,
+            "tensorflow": """loss_value = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)  # no softmax before
+""",
             "pytorch": """loss = nn.functional.cross_entropy(logits, y)  # not nll_loss(log(softmax(logits)))
 """,
             "jax": """loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
@@ -112,6 +131,7 @@ model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentro
         },
         urls={
             "keras": "https://keras.io/api/losses/probabilistic_losses/",
+            "tensorflow": "https://www.tensorflow.org/api_docs/python/tf/nn/sparse_softmax_cross_entropy_with_logits",
             "pytorch": "https://pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",
         },
     ),
@@ -123,6 +143,9 @@ model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentro
         code={
             "keras": """model.fit(train, callbacks=[keras.callbacks.TerminateOnNaN()])
 """,
+            "tensorflow": """if not tf.math.is_finite(loss_value):  # outside of tf.function
+    raise RuntimeError(f"loss is {loss_value} at step {step}")
+""",
             "pytorch": """if not torch.isfinite(loss):
     raise RuntimeError(f"loss is {loss.item()} at step {step}")
 """,
@@ -131,7 +154,10 @@ model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentro
 trainer = Trainer(callbacks=[EarlyStopping(monitor="train_loss", check_finite=True)])
 """,
         },
-        urls={"keras": "https://keras.io/api/callbacks/terminate_on_nan/"},
+        urls={
+            "keras": "https://keras.io/api/callbacks/terminate_on_nan/",
+            "lightning": "https://lightning.ai/docs/pytorch/stable/common/early_stopping.html",
+        },
     ),
     Fix(
         id="find-first-nan",
@@ -141,13 +167,25 @@ trainer = Trainer(callbacks=[EarlyStopping(monitor="train_loss", check_finite=Tr
         code={
             "keras": """tf.debugging.enable_check_numerics()
 """,
+            "tensorflow": """tf.debugging.enable_check_numerics()  # of every operation
+logits = tf.debugging.check_numerics(logits, "logits")  # of one tensor
+""",
             "pytorch": """torch.autograd.set_detect_anomaly(True)
+""",
+            "lightning": """trainer = Trainer(detect_anomaly=True, max_steps=200)
+""",
+            "huggingface": """from transformers.debug_utils import DebugUnderflowOverflow
+
+DebugUnderflowOverflow(model)  # prints the last modules before the first NaN or infinite activation
 """,
             "jax": """jax.config.update("jax_debug_nans", True)
 """,
         },
         urls={
             "keras": "https://www.tensorflow.org/api_docs/python/tf/debugging/enable_check_numerics",
+            "tensorflow": "https://www.tensorflow.org/api_docs/python/tf/debugging/check_numerics",
+            "lightning": "https://lightning.ai/docs/pytorch/stable/debug/debugging_intermediate.html",
+            "huggingface": "https://huggingface.co/docs/transformers/debugging",
             "pytorch": "https://pytorch.org/docs/stable/autograd.html",
             "jax": "https://docs.jax.dev/en/latest/debugging/flags.html",
         },

@@ -91,6 +91,7 @@ class _Explosion:
         "better-initialization",
         "normalize-layers",
         "residual-links",
+        "loss-scaling",
     ),
 )
 def exploding_gradients(
