@@ -43,7 +43,7 @@ from tb_advisor.series import Floats, Series
 
 @rule(
     category="stability",
-    fixes=("lower-learning-rate", "warm-up", "clip-gradients", "check-inputs"),
+    fixes=("lower-learning-rate", "warm-up", "clip-gradients", "check-inputs", "loss-scaling"),
 )
 def loss_divergence(
     train_loss: Series,

@@ -35,8 +35,11 @@ from tb_advisor.evidence.losses import Loss
 from tb_advisor.message import Message, number
 from tb_advisor.rule import rule
 
-_LOST = ("lower-learning-rate", "clip-gradients", "check-inputs", "stable-loss", "terminate-on-nan", "find-first-nan")
-_SURVIVED = ("check-inputs", "stable-loss", "clip-gradients", "find-first-nan")
+_LOST = (
+    *("lower-learning-rate", "clip-gradients", "check-inputs", "clean-rows", "stable-loss", "safe-log", "loss-scaling"),
+    *("terminate-on-nan", "find-first-nan", "debugger-dump"),
+)
+_SURVIVED = ("check-inputs", "clean-rows", "stable-loss", "safe-log", "loss-scaling", "clip-gradients", "find-first-nan")
 
 _CONSEQUENCES = (
     "class-collapse",
