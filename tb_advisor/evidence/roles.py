@@ -58,7 +58,8 @@ ACCURACY_WORDS = _words("accuracy acc")
 
 TABLE = (
     Row("learning_rate", ("learning rate", "learningrate", "lr", "lr0", "lr1", "lr2"), _NO_LOSS | {"scale", "multiplier"}),
-    Row("gradient_norm", ("gradnorm", "global norm"), _NO_LOSS | {"weight", "param"}, (GRADIENT_WORDS, _NORM_WORDS)),
+    Row("gradient_norm", ("gradnorm",), _NO_LOSS, (GRADIENT_WORDS, _NORM_WORDS)),
+    Row("gradient_norm", ("global norm",), _NO_LOSS | {"weight", "param"}),
     Row(
         "memory",
         (
@@ -177,10 +178,10 @@ class Roles:
     def by_role(self) -> Mapping[str, tuple[Series, ...]]:
         """Roles in the order of the table, each with its series. Losses and metrics are told apart by split."""
         groups: dict[str, list[Series]] = defaultdict(list)
-        for row in TABLE:
-            for a in self.of(row.role):
-                split = ("validation " if a.evaluation else "training ") if row.role in ("loss", "metric") else ""
-                groups[f"{split}{row.role}".replace(" ", "_")].append(a.series)
+        for role in dict.fromkeys(row.role for row in TABLE):
+            for a in self.of(role):
+                split = ("validation " if a.evaluation else "training ") if role in ("loss", "metric") else ""
+                groups[f"{split}{role}".replace(" ", "_")].append(a.series)
         return {role: tuple(members) for role, members in groups.items()}
 
 
