@@ -30,8 +30,9 @@ then it is a warning. Confidence is high where `far_beyond` times the limit is r
 became NaN.
 
 One cause is told once: the gradient acts before the loss shows it, so that divergence and spikes of the loss are folded
-under exploding gradients. A loss that becomes NaN stays the first finding, because it ended the run; the gradients that
-led there are folded under it.
+under exploding gradients. A training loss that becomes NaN stays the first finding, because it ended the run; the
+gradients that led there are folded under it. Where the training loss hides its NaN (the Trainer of Hugging Face writes 0
+for it unless `logging_nan_inf_filter=False`), the gradients are the first finding.
 
 ## When it is wrong
 
@@ -55,6 +56,17 @@ from tb_advisor.rule import rule
 from tb_advisor.series import Series
 
 _LASTING = 3
+_CONSEQUENCES = (
+    "class-collapse",
+    "loss-divergence",
+    "loss-not-decreasing",
+    "loss-spikes",
+    "noisy-validation",
+    "oscillating-loss",
+    "overfitting",
+    "overtraining",
+    "underfitting",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +151,9 @@ def exploding_gradients(
     of_layers = sorted((found for found in map(explosion, layers) if found is not None), key=_times, reverse=True)
     one_of_many = len({found.curve.layer for found in of_layers}) == 1 < len({curve.layer for curve in layers})
     if of_model:
-        yield _diagnosis(of_model[0], most=of_layers[0].curve.layer if of_layers else "")
+        yield _diagnosis(of_model[0], loss, most=of_layers[0].curve.layer if of_layers else "")
     elif of_layers and not one_of_many:
-        yield _diagnosis(of_layers[0])
+        yield _diagnosis(of_layers[0], loss)
 
 
 def _times(found: _Explosion) -> float:
@@ -206,12 +218,13 @@ def _did_damage(points: Series, onset: int, loss: Series, max_loss_rise: float, 
     return loss.end - before > max(max_loss_rise * max(abs(before), 0.2 * abs(start)), loss.noise)  # near zero, a ratio says nothing
 
 
-def _diagnosis(found: _Explosion, most: str = "") -> Diagnosis:
+def _diagnosis(found: _Explosion, loss: Series | None, most: str = "") -> Diagnosis:
     series = found.curve.series
     last = int(series.steps[-1])
     share, seconds = 1 - series.share_of_run(found.onset_step), series.seconds_after(found.onset_step)
     mark = Mark(found.onset_step, last, Message("gradients {usual} → {highest}", usual=found.usual, highest=found.highest))
     chart = HistogramExhibit(series.run, series.tag) if found.curve.of_histograms else SeriesExhibit(((series.run, series.tag),), (mark,))
+    hidden = found.broken_step is not None and loss is not None and bool(np.isfinite(loss.values[-1]))
     after = Message("{share:%} of the run ({seconds:duration}) came after it.", share=share, seconds=seconds)
     return Diagnosis(
         _message(found, most),
@@ -221,7 +234,7 @@ def _diagnosis(found: _Explosion, most: str = "") -> Diagnosis:
         last_step=last,
         impact=Impact("time", after, share) if found.did_damage else None,
         exhibits=(chart,),
-        explains=("loss-divergence", "loss-spikes", "loss-not-decreasing", "overfitting", "overtraining") if found.did_damage else (),
+        explains=(*_CONSEQUENCES, *(["non-finite-loss"] if hidden else [])) if found.did_damage else (),
     )
 
 

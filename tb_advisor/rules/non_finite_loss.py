@@ -43,6 +43,7 @@ _SURVIVED = ("check-inputs", "clean-rows", "stable-loss", "safe-log", "loss-scal
 
 _CONSEQUENCES = (
     "class-collapse",
+    "exploding-gradients",
     "loss-divergence",
     "loss-not-decreasing",
     "noisy-validation",

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
+from tb_advisor.advise import diagnose
 from tb_advisor.diagnosis import Confidence, HistogramExhibit, Severity
 from tb_advisor.evidence.gradients import Gradients, LayerGradient
 from tb_advisor.message import Missing
 from tb_advisor.rules.exploding_gradients import exploding_gradients
-from tests.builders import falling, series
+from tests.builders import event_file, falling, series
 
 NAN, INF = float("nan"), float("inf")
 HEALTHY = falling(100, noise=0.05)
@@ -129,3 +130,33 @@ def test_too_few_points_are_said():
 def test_a_norm_that_is_never_a_number_beside_a_loss_that_is_one_was_not_measured():
     with pytest.raises(Missing):
         exploding_gradients(logged([NAN] * 100))
+
+
+def folded_under(tmp_path, scalars):
+    event_file(tmp_path, scalars)
+    return {
+        outcome.rule: found.folded_under
+        for outcome in diagnose(tmp_path).outcomes
+        for found in outcome.diagnoses
+        if found.severity is not Severity.INFO
+    }
+
+
+def test_a_loss_that_became_nan_has_the_gradients_that_led_there_folded_under_it(tmp_path):
+    loss, values = [*falling(40), 90.0, 4e7, *([NAN] * 38)], [*steady(40), 700.0, 5e9, *([NAN] * 38)]
+    assert folded_under(tmp_path, {"loss": loss, "grad_norm": values}) == {
+        "non-finite-loss": None,
+        "exploding-gradients": "non-finite-loss",
+    }
+
+
+def test_a_divergence_is_folded_under_the_gradients_that_caused_it(tmp_path):
+    loss = [*falling(60, noise=0.02), 50.0, *([6.0] * 39)]
+    found = folded_under(tmp_path, {"loss": loss, "grad_norm": jumped(240.0)})
+    assert (found["exploding-gradients"], found["loss-divergence"]) == (None, "exploding-gradients")
+
+
+def test_a_nan_that_only_the_gradients_and_the_evaluation_show_is_one_finding(tmp_path):
+    curves = {"train/loss": [*falling(40, noise=0.02), *([0.0] * 40)], "train/grad_norm": [*steady(40), *([NAN] * 40)]}
+    found = folded_under(tmp_path, {**curves, "eval/loss": [*falling(40), *([NAN] * 40)]})
+    assert (found["exploding-gradients"], found["non-finite-loss"]) == (None, "exploding-gradients")
