@@ -38,6 +38,13 @@ class Circumstances:
             return Message(" The run had been restarted at step {restart_step}.", restart_step=restart)
         return self._rate_rose(loss, since, step) or self._norm_rose(loss, since, step)
 
+    def beside(self, loss: Series) -> tuple[tuple[str, str], ...]:
+        """Run and tag of `loss`, and of the learning rate and the gradient norm that count the same steps: what belongs
+        into one chart.
+        """
+        others = [next((s for s in several if s.shares_axis_with(loss)), None) for several in (self.learning_rates, self.gradient_norms)]
+        return tuple((series.run, series.tag) for series in (loss, *others) if series is not None)
+
     def follow_evaluations(self, loss: Series, indices: Iterable[int]) -> bool:
         """Whether each of several points of `loss` is the first one after an evaluation, in most runs the end of an epoch.
 

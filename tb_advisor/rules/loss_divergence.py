@@ -90,6 +90,7 @@ def loss_divergence(
         ),
         explains=(
             "class-collapse",
+            "learning-rate-jump",
             "loss-not-decreasing",
             "loss-spikes",
             "noisy-validation",
@@ -98,7 +99,9 @@ def loss_divergence(
             "overtraining",
             "underfitting",
         ),
-        exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(onset, last, Message("diverged, {best} → {end}", best=best, end=end)),)),),
+        exhibits=(
+            SeriesExhibit(circumstances.beside(loss), (Mark(onset, last, Message("diverged, {best} → {end}", best=best, end=end)),)),
+        ),
     )
 
 

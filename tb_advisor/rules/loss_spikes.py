@@ -77,7 +77,7 @@ def loss_spikes(
         last_step=steps[-1],
         exhibits=(
             SeriesExhibit(
-                ((loss.run, loss.tag),),
+                circumstances.beside(loss),
                 tuple(Mark(step, step, Message("spike, {value}", value=loss.value_at(step))) for step in steps),
             ),
         ),

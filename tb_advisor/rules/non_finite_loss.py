@@ -44,6 +44,7 @@ _SURVIVED = ("check-inputs", "clean-rows", "stable-loss", "safe-log", "loss-scal
 _CONSEQUENCES = (
     "class-collapse",
     "exploding-gradients",
+    "learning-rate-jump",
     "loss-divergence",
     "loss-not-decreasing",
     "noisy-validation",
@@ -65,6 +66,7 @@ def non_finite_loss(losses: tuple[Loss, ...], circumstances: Circumstances) -> I
         lost = broken
     first = lost[0] if lost else min(broken, key=lambda loss: float(loss.series.wall_times[_first_bad(loss)]))
     shown = [first, *(loss for loss in broken if loss is not first and loss.series.shares_axis_with(first.series))]
+    curves = dict.fromkeys([*((loss.series.run, loss.series.tag) for loss in shown), *circumstances.beside(first.series)])
     yield Diagnosis(
         _message(first) + _before(first, circumstances),
         severity=Severity.ERROR if lost else Severity.WARNING,
@@ -72,7 +74,7 @@ def non_finite_loss(losses: tuple[Loss, ...], circumstances: Circumstances) -> I
         onset_step=min(int(loss.series.steps[_first_bad(loss)]) for loss in shown),
         last_step=max(_last_bad_step(loss) for loss in shown),
         impact=_impact(first) if lost else None,
-        exhibits=(SeriesExhibit(tuple((loss.series.run, loss.series.tag) for loss in shown), tuple(map(_mark, shown))),),
+        exhibits=(SeriesExhibit(tuple(curves), tuple(map(_mark, shown))),),
         fixes=_LOST if lost else _SURVIVED,
         explains=_CONSEQUENCES if lost else (),
     )
