@@ -139,6 +139,7 @@ setup(
         "google-crc32c",
         "click",
         "rich",
+        'tomli; python_version < "3.11"',  # the standard library reads TOML from 3.11 on
     ],
     extras_require={
         "demo": ["tensorflow", "scikit-learn", "psutil"],

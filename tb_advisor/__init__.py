@@ -14,6 +14,7 @@ from tb_advisor.version import __version__
 
 if TYPE_CHECKING:
     from tb_advisor.advise import diagnose
+    from tb_advisor.config import Config, ConfigError, read_config
     from tb_advisor.diagnosis import Confidence, Diagnosis, Severity
     from tb_advisor.logdir.jobs import load
     from tb_advisor.message import Message, Missing
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Confidence",
+    "Config",
+    "ConfigError",
     "Diagnosis",
     "Message",
     "Missing",
@@ -32,11 +35,14 @@ __all__ = [
     "__version__",
     "diagnose",
     "load",
+    "read_config",
     "rule",
 ]
 
 _HOME = {
     "Confidence": "diagnosis",
+    "Config": "config",
+    "ConfigError": "config",
     "Diagnosis": "diagnosis",
     "Message": "message",
     "Missing": "message",
@@ -45,6 +51,7 @@ _HOME = {
     "Severity": "diagnosis",
     "diagnose": "advise",
     "load": "logdir.jobs",
+    "read_config": "config",
     "rule": "rule",
 }
 

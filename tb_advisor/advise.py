@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tb_advisor.budget import default_budget, share_to_keep
-from tb_advisor.check import Cache, Checked, check_family, check_jobs
+from tb_advisor.check import DEFAULTS, Cache, Checked, check_family, check_jobs
+from tb_advisor.config import Config, read_config
 from tb_advisor.logdir.jobs import JobFiles, LogdirError, find_families, find_jobs
 from tb_advisor.message import Message
 from tb_advisor.pool import batches_of, can_check, check_in_processes, workers_for
@@ -36,6 +37,7 @@ Watcher = Callable[[Progress, Callable[[], Report]], None]
 def diagnose(
     logdir: str | os.PathLike[str],
     *,
+    config: Config | str | os.PathLike[str] | None = None,
     rules: Sequence[Rule] | None = None,
     cache: Cache | None = None,
     watch: Watcher | None = None,
@@ -44,21 +46,25 @@ def diagnose(
 ) -> Report:
     """Read every run and capture below `logdir` and check them all.
 
-    `rules` replaces the default rules. `cache` is kept between calls, so that only jobs whose files changed are read and
+    `config` is a configuration or the file that holds one: pyproject.toml or tb_advisor.toml (docs/configuration.md); without it the
+    defaults hold. `rules` replaces the default rules. `cache` is kept between calls, so that only jobs whose files changed are read and
     checked again. `watch` is called before the first and after each job with the progress, and a function that gives the
     report so far. `workers` processes do the work: as many as the log directory is worth where it is None, this one alone
     where it is 1. Where the points may take more than `memory_bytes` (None: a quarter of the machine's), jobs are checked
     one by one and only what charts need is kept of them.
 
-    Never raises because of what lies in the log directory; one that does not exist gives a report with a note.
+    Never raises because of what lies in the log directory; one that does not exist gives a report with a note. Raises
+    `ConfigError` where the file of the configuration holds anything that is not understood.
     """
-    rules = all_rules() if rules is None else tuple(rules)
+    if not isinstance(config, Config):
+        config = DEFAULTS if config is None else read_config(config, rules or ())
+    rules = config.applied_to(all_rules() if rules is None else rules)
     cache = Cache() if cache is None else cache
-    report = Report(logdir=str(logdir), rules=tuple(rule.id for rule in rules))
+    report = Report(logdir=str(logdir), config=config.path or None, rules=tuple(rule.id for rule in rules))
     try:
         found = find_jobs(Path(logdir))
     except (LogdirError, OSError) as error:
-        cache.forget_all_but([], rules)
+        cache.forget_all_but([], rules, config)
         return replace(report, notes=(Note("", "", Message("{error}", error=str(error))),))
     done: list[Checked] = []
     progress = Progress(0, len(found), 0, sum(len(f.runs) for f in found), 0, sum(f.bytes for f in found))
@@ -66,9 +72,10 @@ def diagnose(
         watch(progress, lambda: report)
     budget = default_budget() if memory_bytes is None else memory_bytes
     share = share_to_keep(found, budget)
-    cache.forget_all_but(found, rules, share)
+    cache.forget_all_but(found, rules, config, share)
     outdated = cache.outdated(found)
-    with closing(_check([files for files in found if files.name in outdated], rules, cache, budget, share, workers)) as fresh:
+    stale = [files for files in found if files.name in outdated]
+    with closing(_check(stale, rules, config, cache, budget, share, workers)) as fresh:
         for files in found:
             if files.name in outdated:
                 cache.keep(next(fresh), outdated[files.name])
@@ -82,27 +89,33 @@ def diagnose(
             if watch:
                 watch(progress, lambda: _with(report, done))
     families = find_families(checked.job for checked in done)
-    over_families = [check_family(rule, family, cache.jobs) for rule in rules if rule.of_family for family in families]
+    over_families = [config.silenced(check_family(rule, family, cache.jobs)) for rule in rules if rule.of_family for family in families]
     over_jobs = _with(report, done)
     return replace(over_jobs, outcomes=(*over_jobs.outcomes, *over_families))
 
 
 def _check(
-    found: Sequence[JobFiles], rules: tuple[Rule, ...], cache: Cache, budget: int, share: float | None, workers: int | None
+    found: Sequence[JobFiles],
+    rules: tuple[Rule, ...],
+    config: Config,
+    cache: Cache,
+    budget: int,
+    share: float | None,
+    workers: int | None,
 ) -> Generator[Checked, None, None]:
     """Check jobs in their order, in processes where that pays and they know the rules. Where points are kept, this process
     goes on in the files that have grown.
     """
-    if not can_check(rules) or (share is None and any(files.name in cache.jobs for files in found)):
+    if not can_check(rules, config) or (share is None and any(files.name in cache.jobs for files in found)):
         workers = 1
     elif workers is None:
         workers = workers_for(found, None if share is None else budget)
     if workers == 1:
-        yield from check_jobs(found, rules, cache.runs, share)
+        yield from check_jobs(found, rules, cache.runs, config, share)
         return
     batches = batches_of(found, workers)
-    for batch, checked in zip(batches, check_in_processes(batches, rules, share, workers), strict=True):
-        yield from checked if checked is not None else check_jobs(batch, rules, cache.runs, share)
+    for batch, checked in zip(batches, check_in_processes(batches, rules, config, share, workers), strict=True):
+        yield from checked if checked is not None else check_jobs(batch, rules, cache.runs, config, share)
 
 
 def _with(report: Report, done: Sequence[Checked]) -> Report:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_advisor.budget import event_bytes
 from tb_advisor.chart import bucket_indices
+from tb_advisor.config import Config
 from tb_advisor.diagnosis import Diagnosis, HistogramExhibit, Outcome, SeriesExhibit, Severity, Status
 from tb_advisor.evidence import Evidence
 from tb_advisor.evidence.run_state import quiet_until
@@ -27,6 +28,8 @@ Fingerprints = tuple[Fingerprint, ...]
 # Of a series whose points are too many for memory. A point takes a step, a wall time, a value and a weight.
 _MOST_POINTS, _LEAST_POINTS = 5000, 800
 _THINNED_BYTES = 32
+
+DEFAULTS = Config()
 
 
 @dataclass(frozen=True)
@@ -72,16 +75,18 @@ class Cache:
         self.runs = RunCache()
         self.jobs: dict[str, Checked] = {}
         self._fingerprints: dict[str, Fingerprints] = {}
-        self._rules: tuple[Rule, ...] = ()
+        self._settings: tuple[tuple[Rule, ...], Config] = (), DEFAULTS
 
-    def forget_all_but(self, found: Sequence[JobFiles], rules: tuple[Rule, ...], share: float | None = None) -> None:
-        """Drop the jobs that no longer exist, what other rules said, and with a `share` all points that charts do not
-        need.
+    def forget_all_but(
+        self, found: Sequence[JobFiles], rules: tuple[Rule, ...], config: Config = DEFAULTS, share: float | None = None
+    ) -> None:
+        """Drop the jobs that no longer exist, what other rules or the same ones with another configuration said, and with a `share`
+        all points that charts do not need.
         """
         self.runs.forget_all_but(run for files in found for run in files.runs if share is None)
-        names = {files.name for files in found} if rules == self._rules else set()
+        names = {files.name for files in found} if (rules, config) == self._settings else set()
         self.jobs = {name: checked for name, checked in self.jobs.items() if name in names}
-        self._rules = rules
+        self._settings = rules, config
         for files in found:
             if share is not None and files.name in self.jobs and not self.jobs[files.name].weights:
                 self.jobs[files.name] = thinned(self.jobs[files.name], share * event_bytes(files))
@@ -102,22 +107,25 @@ class Cache:
         self._fingerprints[checked.job.name] = fingerprints
 
 
-def check_jobs(found: Sequence[JobFiles], rules: Sequence[Rule], runs: RunCache, share: float | None = None) -> Iterator[Checked]:
-    """Read jobs through `runs` and check them, in their order.
+def check_jobs(
+    found: Sequence[JobFiles], rules: Sequence[Rule], runs: RunCache, config: Config = DEFAULTS, share: float | None = None
+) -> Iterator[Checked]:
+    """Read jobs through `runs` and check them, in their order. The rules have the thresholds of `config` already.
 
     With a `share` (of `budget.share_to_keep`) one job at a time is in memory, and then what charts need of it.
     """
     if share is not None:
         for files in found:
-            (checked,) = check_jobs([files], rules, runs)
+            (checked,) = check_jobs([files], rules, runs, config)
             runs.forget_all_but(())
             yield thinned(checked, share * event_bytes(files))
         return
     for job in read_jobs(found, runs):
-        evidence = Evidence(job)
+        evidence = Evidence(job, config.tag_roles)
         summary = summarize(job, evidence)
         outcomes = fold([check(rule, job.name, evidence) for rule in rules if not rule.of_family])
-        yield Checked(job, summary, tuple(outcomes), math.inf if summary.finished else quiet_until(job))
+        silenced = tuple(config.silenced(outcome) for outcome in outcomes)
+        yield Checked(job, summary, silenced, math.inf if summary.finished else quiet_until(job))
 
 
 def lean(checked: Checked) -> Checked:

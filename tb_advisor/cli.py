@@ -12,10 +12,11 @@ from textwrap import indent
 import click
 
 from tb_advisor.advise import Progress, diagnose
+from tb_advisor.config import Config, ConfigError, find_config, read_config
 from tb_advisor.diagnosis import Severity
 from tb_advisor.fixes import fix
-from tb_advisor.render.json import render_json
-from tb_advisor.render.text import render_text
+from tb_advisor.render.json import render_json, render_roles_json
+from tb_advisor.render.text import render_roles, render_text
 from tb_advisor.report import Report
 from tb_advisor.rule import SECTIONS, Rule
 from tb_advisor.rules import all_rules
@@ -30,13 +31,22 @@ def main() -> None:
     """Says what went wrong in the training runs of a log directory, and what to do."""
 
 
+_LOGDIR = click.argument("logdir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+_CONFIG = click.option(
+    "--config",
+    "config_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Thresholds, roles of tags and known findings.  [default: tb_advisor.toml, or [tool.tb_advisor] in pyproject.toml, here or above]",
+)
+
+
 @main.command()
-@click.argument("logdir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@_LOGDIR
 @click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead of the terminal.")
 @click.option("--select", multiple=True, metavar="RULE", help="Check only this rule. May be repeated.")
 @click.option("--ignore", multiple=True, metavar="RULE", help="Leave this rule out. May be repeated.")
-@click.option("--all", "everything", is_flag=True, help="Show info, low-confidence and folded findings too (text).")
+@click.option("--all", "everything", is_flag=True, help="Show info, low-confidence, folded and ignored findings too (text).")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "info", "never"]),
@@ -44,6 +54,7 @@ def main() -> None:
     show_default=True,
     help="Exit with 1 when something this severe is found.",
 )
+@_CONFIG
 @click.option("--memory-mb", type=click.IntRange(min=1), help="Memory for points, in MB.  [default: a quarter of the machine's]")
 def check(
     logdir: Path,
@@ -53,6 +64,7 @@ def check(
     ignore: tuple[str, ...],
     everything: bool,
     fail_on: str,
+    config_file: Path | None,
     memory_mb: int | None,
 ) -> None:
     """Read every run and capture in LOGDIR and say what went wrong.
@@ -60,7 +72,7 @@ def check(
     Exit status: 0 nothing at or above --fail-on, 1 something, 2 bad usage, 3 nothing in LOGDIR that can be read.
     """
     rules = _chosen(select, ignore)
-    report = _diagnose_with_progress(logdir, rules, None if memory_mb is None else memory_mb << 20)
+    report = _diagnose_with_progress(logdir, _config(config_file), rules, None if memory_mb is None else memory_mb << 20)
     if output_format == "json":
         text = render_json(report)
     else:
@@ -72,6 +84,24 @@ def check(
     else:
         output.write_text(text, "utf-8")
     sys.exit(_exit_status(report, fail_on))
+
+
+@main.command()
+@_LOGDIR
+@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_CONFIG
+def roles(logdir: Path, output_format: str, config_file: Path | None) -> None:
+    """Say which tag of each job in LOGDIR plays which role, and why.
+
+    A role that is wrong or missing can be set in the configuration. Exit status: 0, 2 bad usage, 3 nothing in LOGDIR that can be read.
+    """
+    report = _diagnose_with_progress(logdir, _config(config_file), (), None)
+    if output_format == "json":
+        text = render_roles_json(report)
+    else:
+        text = render_roles(report, color=sys.stdout.isatty(), width=max(60, get_terminal_size((160, 24)).columns))
+    click.echo(text, nl=False)
+    sys.exit(NOTHING_FOUND if any(job.events for job in report.jobs) else NOTHING_TO_READ)
 
 
 @main.command()
@@ -102,9 +132,18 @@ def explain(rule_id: str) -> None:
             click.echo(f"\n     {framework}\n{indent(code.rstrip(), ' ' * 7)}")
 
 
-def _diagnose_with_progress(logdir: Path, rules: tuple[Rule, ...], memory_bytes: int | None) -> Report:
+def _config(file: Path | None) -> Config:
+    """The configuration in `file`, or in the one that is found from the current directory on, or the defaults."""
+    try:
+        file = file or find_config(Path.cwd())
+        return Config() if file is None else read_config(file)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _diagnose_with_progress(logdir: Path, config: Config, rules: tuple[Rule, ...], memory_bytes: int | None) -> Report:
     if not sys.stderr.isatty():
-        return diagnose(logdir, rules=rules, memory_bytes=memory_bytes)
+        return diagnose(logdir, config=config, rules=rules, memory_bytes=memory_bytes)
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn
     from rich.progress import Progress as Bar
@@ -117,7 +156,7 @@ def _diagnose_with_progress(logdir: Path, rules: tuple[Rule, ...], memory_bytes:
             jobs = f"{progress.jobs} of {progress.jobs_total} jobs"
             bar.update(task, completed=progress.bytes, total=progress.bytes_total, jobs=jobs)
 
-        return diagnose(logdir, rules=rules, watch=watch, memory_bytes=memory_bytes)
+        return diagnose(logdir, config=config, rules=rules, watch=watch, memory_bytes=memory_bytes)
 
 
 def _chosen(select: Iterable[str], ignore: Iterable[str]) -> tuple[Rule, ...]:
@@ -141,5 +180,5 @@ def _exit_status(report: Report, fail_on: str) -> int:
     if fail_on == "never":
         return NOTHING_FOUND
     floor = Severity(fail_on).rank
-    hit = any((d.shown or fail_on == "info") and d.severity.rank >= floor for _, d in report.diagnoses)
+    hit = any((d.shown or (fail_on == "info" and d.suppressed is None)) and d.severity.rank >= floor for _, d in report.diagnoses)
     return SOMETHING_FOUND if hit else NOTHING_FOUND

@@ -63,7 +63,12 @@ class AdvisorPlugin(base_plugin.TBPlugin):
     @cached_property
     def _watch(self) -> Watch:
         megabytes = getattr(self._context.flags, "advisor_memory_mb", None)
-        return Watch(Path(self._context.logdir).expanduser(), None if megabytes is None else megabytes << 20)
+        config = getattr(self._context.flags, "advisor_config", None)
+        return Watch(
+            Path(self._context.logdir).expanduser(),
+            None if megabytes is None else megabytes << 20,
+            None if config is None else Path(config).expanduser(),
+        )
 
     @cached_property
     def _unreachable(self) -> str | None:
@@ -134,7 +139,7 @@ class AdvisorPlugin(base_plugin.TBPlugin):
                 "documentation": plain(rule.documentation),
                 "thresholds": plain(rule.thresholds),
             }
-            for rule in all_rules()
+            for rule in (all_rules() if self._unreachable else self._watch.config.applied_to(all_rules()))
         ]
         return _json(request, {"rules": entries})
 

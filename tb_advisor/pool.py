@@ -21,6 +21,7 @@ from queue import Empty, SimpleQueue
 
 from tb_advisor.budget import memory_for
 from tb_advisor.check import Checked, check_jobs, lean
+from tb_advisor.config import Config
 from tb_advisor.logdir.jobs import JobFiles, RunCache
 from tb_advisor.rule import Rule
 from tb_advisor.rules import all_rules
@@ -32,7 +33,7 @@ _WORTHWHILE_BYTES = 64 << 20
 _MOST_WORKERS = 8
 
 Batch = list[JobFiles]
-_How = tuple[list[str], "float | None"]
+_How = tuple[list[str], Config, "float | None"]
 _Task = tuple[Batch, "Future[list[Checked] | None]"]
 
 
@@ -61,13 +62,16 @@ def workers_for(found: Sequence[JobFiles], budget: int | None) -> int:
     return max(1, min(cpus, _MOST_WORKERS, len(found), fitting))
 
 
-def can_check(rules: Sequence[Rule]) -> bool:
-    """Whether processes can be started and know these rules: they know those of `all_rules` only."""
+def can_check(rules: Sequence[Rule], config: Config) -> bool:
+    """Whether processes can be started and know these rules: they know those of `all_rules` only, with the thresholds of `config`."""
     interpreter = os.path.basename(sys.executable or "").lower().startswith(("python", "pypy"))
-    return interpreter and not getattr(sys, "frozen", False) and all(rule in all_rules() for rule in rules)
+    known = config.applied_to(all_rules())
+    return interpreter and not getattr(sys, "frozen", False) and all(rule in known for rule in rules)
 
 
-def check_in_processes(batches: Sequence[Batch], rules: Sequence[Rule], share: float | None, count: int) -> Iterator[list[Checked] | None]:
+def check_in_processes(
+    batches: Sequence[Batch], rules: Sequence[Rule], config: Config, share: float | None, count: int
+) -> Iterator[list[Checked] | None]:
     """Check batches of jobs in `count` processes: the results in the order of the batches, None for a batch whose
     process died.
 
@@ -79,7 +83,7 @@ def check_in_processes(batches: Sequence[Batch], rules: Sequence[Rule], share: f
     for task in zip(batches, results, strict=True):
         tasks.put(task)
     processes = [process for process in (_start() for _ in range(count)) if process]
-    how = ([rule.id for rule in rules], share)
+    how = ([rule.id for rule in rules], config, share)
     threads = [threading.Thread(target=_hand_out, args=(tasks, how, process), daemon=True) for process in processes]
     try:
         for thread in threads:
@@ -129,14 +133,14 @@ def work() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of the terminal; the first one ends the others
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything prints must not end up between the answers
-    known = {rule.id: rule for rule in all_rules()}
     runs = RunCache()
     while True:
         try:
-            batch, rule_ids, share = pickle.load(sys.stdin.buffer)
+            batch, rule_ids, config, share = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        checked = [lean(job) for job in check_jobs(batch, [known[rule_id] for rule_id in rule_ids], runs, share)]
+        rules = config.applied_to(rule for rule in all_rules() if rule.id in rule_ids)
+        checked = [lean(job) for job in check_jobs(batch, rules, runs, config, share)]
         runs.forget_all_but(())
         try:
             pickle.dump(checked, answers, pickle.HIGHEST_PROTOCOL)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from tb_advisor.diagnosis import Diagnosis, Outcome
 from tb_advisor.evidence import Evidence
-from tb_advisor.evidence.roles import Roles
+from tb_advisor.evidence.roles import SPLIT_ROLES, Roles
 from tb_advisor.fixes import Fix, fix, in_order_for
 from tb_advisor.links import Host, links_of
 from tb_advisor.logdir.jobs import Job
@@ -48,12 +48,29 @@ class BestValue:
 
 
 @dataclass(frozen=True)
+class TagUse:
+    """A scalar of a job, its role and its split (``training`` or ``validation``), both None where it has no role, and the reason."""
+
+    run: str
+    tag: str
+    role: str | None
+    split: str | None
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """The role as the configuration calls it (``training loss``, ``step time``), ``no role`` where there is none."""
+        role = (self.role or "no role").replace("_", " ")
+        return f"{self.split} {role}" if self.role in SPLIT_ROLES else role
+
+
+@dataclass(frozen=True)
 class JobSummary:
     """One job in a line.
 
     Wall times are seconds since the epoch. `first_step` and `last_step` are those of the losses that rules compare, so
     that a log with several axes (epochs beside iterations) counts in theirs. `roles` maps roles to their (run, tag)
-    pairs.
+    pairs; `tag_roles` has every scalar with the reason of its role, in the order of `roles`, those without one last.
     """
 
     name: str
@@ -72,17 +89,19 @@ class JobSummary:
     histogram_runs: tuple[str, ...]
     roles: Mapping[str, tuple[tuple[str, str], ...]]
     best: BestValue | None
+    tag_roles: tuple[TagUse, ...] = ()
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything the Advisor has to say about a log directory."""
+    """Everything the Advisor has to say about a log directory. `config` is the file of the configuration, None for the defaults."""
 
     logdir: str
     rules: tuple[str, ...] = ()
     jobs: tuple[JobSummary, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     notes: tuple[Note, ...] = ()
+    config: str | None = None
 
     @property
     def diagnoses(self) -> tuple[tuple[Outcome, Diagnosis], ...]:
@@ -111,6 +130,7 @@ class Report:
             "schema_version": SCHEMA_VERSION,
             "tool": {"name": "tb_advisor", "version": __version__},
             "logdir": self.logdir,
+            "config": self.config,
             "rules": list(self.rules),
             "jobs": [plain(job) for job in self.jobs],
             "outcomes": [*outcomes],
@@ -143,7 +163,14 @@ def summarize(job: Job, evidence: Evidence) -> JobSummary:
         histogram_runs=tuple(run.name for run in job.runs.values() if "histograms" in run.tags.values()),
         roles={role: tuple((s.run, s.tag) for s in members) for role, members in roles.by_role().items()},
         best=_best(evidence),
+        tag_roles=_tag_uses(roles),
     )
+
+
+def _tag_uses(roles: Roles) -> tuple[TagUse, ...]:
+    place = {series: index for index, series in enumerate(series for members in roles.by_role().values() for series in members)}
+    used = [TagUse(a.series.run, a.series.tag, a.role, a.split, a.reason) for a in sorted(roles.assignments, key=lambda a: place[a.series])]
+    return (*used, *(TagUse(u.series.run, u.series.tag, None, None, u.because) for u in roles.unassigned))
 
 
 def plain(value: object) -> Json:

@@ -32,7 +32,7 @@ class Rule:
     """One diagnosis that the Advisor can make.
 
     `id` is the public name (``overfitting``), `title` says in one sentence what is seen, `documentation` maps the
-    `SECTIONS` to their text. `evidence` are the names of its positional parameters, `thresholds` the defaults of the
+    `SECTIONS` to their text. `evidence` are the names of its positional parameters, `thresholds` the values of the
     others. `fixes` are ids of the fix library, cheapest first.
     """
 
@@ -46,10 +46,10 @@ class Rule:
     check: Callable[..., Iterable[Diagnosis]]
 
     def __call__(self, *evidence: Any, **thresholds: Any) -> list[Diagnosis]:
-        """The diagnoses for this evidence, in the order of `evidence`. Raises `Missing` where the evidence is too thin
-        to judge.
+        """The diagnoses for this evidence, in the order of `evidence`, with its `thresholds` but for those given. Raises `Missing`
+        where the evidence is too thin to judge.
         """
-        return list(self.check(*evidence, **thresholds))
+        return list(self.check(*evidence, **{**self.thresholds, **thresholds}))
 
     @property
     def of_family(self) -> bool:

@@ -11,7 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from tb_advisor.advise import Progress, diagnose
-from tb_advisor.check import Cache, Checked, Curve
+from tb_advisor.check import DEFAULTS, Cache, Checked, Curve
+from tb_advisor.config import read_config
 from tb_advisor.logdir.jobs import LogdirError, find_jobs
 from tb_advisor.report import Report
 from tb_advisor.series import Histograms
@@ -45,11 +46,15 @@ class State:
 
 
 class Watch:
-    """Reads the log directory when it is first asked for, and again when its files have changed."""
+    """Reads the log directory when it is first asked for, and again when its files or the configuration have changed. `config` is the
+    configuration that was read last.
+    """
 
-    def __init__(self, logdir: Path, memory_bytes: int | None = None) -> None:
+    def __init__(self, logdir: Path, memory_bytes: int | None = None, config_file: Path | None = None) -> None:
         self._logdir = logdir
         self._memory_bytes = memory_bytes
+        self._config_file = config_file
+        self.config = DEFAULTS
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._state = State()
@@ -69,7 +74,8 @@ class Watch:
 
     def _look(self) -> None:
         try:
-            if self._state.report is None or self._state.error or self._has_changed():
+            known, self.config = self.config, DEFAULTS if self._config_file is None else read_config(self._config_file)
+            if self._state.report is None or self._state.error or self.config != known or self._has_changed():
                 self._read()
         except Exception as error:  # the tab shows it; a later request tries again
             logging.getLogger("tb_advisor").exception("The Advisor could not read %s", self._logdir)
@@ -96,7 +102,7 @@ class Watch:
                 self._publish(State("reading", 0, progress, None, report(), self._checked()))
                 shown = time.monotonic()
 
-        report = diagnose(self._logdir, cache=self._cache, watch=watch, memory_bytes=self._memory_bytes)
+        report = diagnose(self._logdir, config=self.config, cache=self._cache, watch=watch, memory_bytes=self._memory_bytes)
         self._publish(State("ready", 0, progress, None, report, self._checked()))
 
     def _checked(self) -> tuple[Checked, ...]:

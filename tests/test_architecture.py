@@ -22,15 +22,16 @@ ALLOWED = {
     "report": {"diagnosis", "evidence", "fixes", "links", "logdir", "message", "rules", "series", "version"},
     "render": {"diagnosis", "fixes", "message", "report", "rules"},
     "budget": {"logdir"},
-    "check": {"budget", "chart", "diagnosis", "evidence", "logdir", "message", "report", "rule", "series"},
-    "pool": {"budget", "check", "logdir", "rule", "rules"},
-    "advise": {"budget", "check", "logdir", "message", "pool", "report", "rule", "rules"},
-    "watch": {"advise", "check", "logdir", "report", "series"},
+    "config": {"diagnosis", "evidence", "rule", "rules"},
+    "check": {"budget", "chart", "config", "diagnosis", "evidence", "logdir", "message", "report", "rule", "series"},
+    "pool": {"budget", "check", "config", "logdir", "rule", "rules"},
+    "advise": {"budget", "check", "config", "logdir", "message", "pool", "report", "rule", "rules"},
+    "watch": {"advise", "check", "config", "logdir", "report", "series"},
     "chart": {"report", "series"},
     "plugin": {"chart", "report", "rules", "watch"},
     "loader": {"plugin"},
-    "cli": {"advise", "diagnosis", "fixes", "render", "report", "rule", "rules", "version"},
-    "__init__": {"advise", "diagnosis", "logdir", "message", "report", "rule", "series", "version"},
+    "cli": {"advise", "config", "diagnosis", "fixes", "render", "report", "rule", "rules", "version"},
+    "__init__": {"advise", "config", "diagnosis", "logdir", "message", "report", "rule", "series", "version"},
 }
 
 

@@ -16,7 +16,7 @@ def run(*arguments):
 def logs(tmp_path):
     event_file(tmp_path / "broken", {"loss": [*falling(40), *[math.nan] * 9]})
     event_file(tmp_path / "spiky", {"loss": [*falling(100), 30.0, *falling(40, start=0.5, end=0.4)]})
-    event_file(tmp_path / "healthy", {"loss": falling(40), "val_loss": falling(40)})
+    event_file(tmp_path / "healthy", {"loss": falling(40), "val_loss": falling(40, end=0.6)})
     return tmp_path
 
 
@@ -65,6 +65,67 @@ def test_output_goes_to_a_file(logs, tmp_path):
 )
 def test_exit_status(logs, arguments, status):
     assert run("check", logs, *arguments).exit_code == status
+
+
+@pytest.mark.parametrize("name", ["tb_advisor.toml", "pyproject.toml"])
+def test_the_configuration_is_found_from_the_current_directory_on(logs, monkeypatch, name):
+    table = "tool.tb_advisor." if name == "pyproject.toml" else ""
+    (logs / name).write_text(f'[[{table}ignore]]\nrule = "non-finite-loss"\nreason = "a known bad batch"')
+    monkeypatch.chdir(logs / "broken")
+    for fail_on, status in (("error", 0), ("warning", 1)):
+        assert run("check", logs, "--fail-on", fail_on).exit_code == status
+    assert run("check", logs / "broken", "--fail-on", "info", "--select", "non-finite-loss").exit_code == 0
+    shown, everything = (run("check", logs, *options).output.replace("\n", " ") for options in ((), ("--all",)))
+    assert "more not shown" in shown
+    assert "became NaN" not in shown
+    assert "non-finite-loss, ignored: a known bad batch" in " ".join(everything.split())
+
+
+def test_a_configuration_can_be_named(logs, tmp_path):
+    path = tmp_path / "strict.toml"
+    path.write_text("rules.loss-spikes.min_ratio = 1e9")
+    assert "jumped from" in run("check", logs).output
+    assert "jumped from" not in run("check", logs, "--config", path).output
+
+
+def test_a_configuration_that_is_not_understood_is_bad_usage_with_a_hint(logs, tmp_path):
+    path = tmp_path / "tb_advisor.toml"
+    path.write_text("rules.overfiting.min_rise = 0.3")
+    for command in ("check", "roles"):
+        result = run(command, logs, "--config", path)
+        assert result.exit_code == 2
+        assert f'{path}: rules: unknown rule "overfiting"; did you mean "overfitting"?' in result.output
+    assert run("check", logs, "--config", tmp_path / "nowhere.toml").exit_code == 2
+
+
+def test_roles_says_which_tag_plays_which_role_and_why(tmp_path):
+    event_file(tmp_path / "logs" / "exp" / "train", {"epoch_loss": falling(10)})
+    event_file(tmp_path / "logs" / "exp" / "validation", {"epoch_loss": falling(10), "my/cost": falling(10), "mystery": falling(10)})
+    (tmp_path / "tb_advisor.toml").write_text('tags."my/cost" = "validation error"')
+    result = run("roles", tmp_path / "logs", "--config", tmp_path / "tb_advisor.toml")
+    assert result.exit_code == 0
+    assert [line.split(maxsplit=4) for line in result.output.splitlines()] == [
+        ["exp", "supervised"],
+        ["training", "loss", "exp/train", "epoch_loss", '"loss"; training from "train" in its run'],
+        ["validation", "loss", "exp/validation", "epoch_loss", '"loss"; validation from "validation" in its run'],
+        ["validation", "metric", "exp/validation", "my/cost", "set in tb_advisor.toml"],
+        ["no", "role", "exp/validation", "mystery", "no word of it names a role"],
+    ]
+
+
+def test_roles_as_json(logs):
+    result = json.loads(run("roles", logs / "healthy", "--format", "json").stdout)
+    assert result["schema_version"] == 1
+    (job,) = result["jobs"]
+    assert (job["name"], job["task"]) == (".", "supervised")
+    assert job["tags"] == [
+        {"run": ".", "tag": "loss", "role": "loss", "split": "training", "reason": '"loss"'},
+        {"run": ".", "tag": "val_loss", "role": "loss", "split": "validation", "reason": '"loss"; validation from "val" in the tag'},
+    ]
+
+
+def test_roles_of_nothing(tmp_path):
+    assert run("roles", tmp_path).exit_code == 3
 
 
 def test_a_budget_of_memory_changes_no_verdict(logs):

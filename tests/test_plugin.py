@@ -113,6 +113,31 @@ def test_the_documentation_of_the_rules(tmp_path):
     assert overfitting["thresholds"]["min_rise"] == 0.15
 
 
+def test_the_configuration_holds_and_is_read_again_when_it_changes(tmp_path):
+    event_file(tmp_path / "logs", {"loss": [*falling(40), math.nan]})
+    config = tmp_path / "tb_advisor.toml"
+    flags = Flags()
+    flags.advisor_config = str(config)
+    app = client(tmp_path / "logs", flags)
+
+    def said_with(text):
+        """What the tab is told of the NaN, and the threshold that it shows, once the configuration is taken up."""
+        (tmp_path / "new.toml").write_text(text)
+        (tmp_path / "new.toml").replace(config)  # never half written
+        for _ in range(100):
+            answer = app.get("/report?refresh=1").json
+            rules = {rule["id"]: rule["thresholds"] for rule in app.get("/rules").json["rules"]}
+            outcomes = answer["report"]["outcomes"] if answer["report"] else []
+            reasons = [d["suppressed"] for o in outcomes for d in o["diagnoses"] if o["rule"] == "non-finite-loss"]
+            yield answer["state"], answer["error"], reasons, rules["overfitting"]["min_rise"]
+            time.sleep(0.02)
+
+    assert ("ready", None, ["known"], 0.15) in said_with('[[ignore]]\nrule = "non-finite-loss"\nreason = "known"')
+    assert ("ready", None, [None], 0.3) in said_with("rules.overfitting.min_rise = 0.3")
+    assert any('unknown key "rule"; did you mean "rules"?' in (error or "") for _, error, _, _ in said_with("rule = 1"))
+    assert ("ready", None, [None], 0.15) in said_with("")
+
+
 def test_an_empty_logdir_is_ready_and_empty(tmp_path):
     assert ready(client(tmp_path))["report"]["jobs"] == []
 
@@ -168,6 +193,12 @@ def test_the_flag_for_memory():
     with pytest.raises(base_plugin.FlagsError, match="at least 1, not -3"):
         parsed("--advisor_memory_mb=-3")
     AdvisorLoader().fix_flags(Flags())
+
+
+def test_the_flag_for_the_configuration_names_a_file(tmp_path):
+    assert parsed().advisor_config is None
+    with pytest.raises(base_plugin.FlagsError, match="there is no file"):
+        parsed("--advisor_config", str(tmp_path / "nowhere.toml"))
 
 
 def test_the_entry_module_imports_only_the_standard_library_and_the_plugin_api():

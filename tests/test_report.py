@@ -43,6 +43,23 @@ def test_the_json_form_has_the_fields_of_schema_version_1(tmp_path):
     ]
 
 
+def test_each_tag_has_its_role_its_split_and_the_reason(tmp_path):
+    event_file(tmp_path / "train", {"epoch_loss": falling(10), "epoch_learning_rate": [0.1] * 10})
+    event_file(tmp_path / "validation", {"epoch_loss": falling(10), "epoch_mystery": falling(10)})
+    (job,) = diagnose(tmp_path).as_json()["jobs"]
+    assert job["roles"] == {
+        "learning_rate": [["train", "epoch_learning_rate"]],
+        "training_loss": [["train", "epoch_loss"]],
+        "validation_loss": [["validation", "epoch_loss"]],
+    }
+    assert [list(use.values()) for use in job["tag_roles"]] == [
+        ["train", "epoch_learning_rate", "learning_rate", "training", '"learning rate"; training from "train" in its run'],
+        ["train", "epoch_loss", "loss", "training", '"loss"; training from "train" in its run'],
+        ["validation", "epoch_loss", "loss", "validation", '"loss"; validation from "validation" in its run'],
+        ["validation", "epoch_mystery", None, None, "no word of it names a role"],
+    ]
+
+
 def test_it_is_json_for_every_parser(tmp_path):
     event_file(tmp_path, {"loss": [math.nan, math.inf, -math.inf]})
     json.dumps(diagnose(tmp_path).as_json(), allow_nan=False)

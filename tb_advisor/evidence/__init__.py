@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from tb_advisor.evidence.roles import TagRole
 from tb_advisor.logdir.jobs import Job
 
 
@@ -74,10 +75,13 @@ def providers() -> Mapping[str, Callable[..., Any]]:
 
 
 class Evidence:
-    """The evidence of one job. Each piece is derived once; that it is missing, or why it failed, is remembered too."""
+    """The evidence of one job. Each piece is derived once; that it is missing, or why it failed, is remembered too.
 
-    def __init__(self, job: Job) -> None:
-        self._known: dict[str, Any] = {"job": job}
+    `tag_roles` are the roles of tags that the user set.
+    """
+
+    def __init__(self, job: Job, tag_roles: tuple[TagRole, ...] = ()) -> None:
+        self._known: dict[str, Any] = {"job": job, "tag_roles": tag_roles}
         self._failed: dict[str, Exception] = {}
 
     def __getitem__(self, name: str) -> Any:

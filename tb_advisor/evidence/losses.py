@@ -16,6 +16,7 @@ _LOOKED_FOR = {
 _SPECIAL = {
     "reinforcement-learning": "the losses of reinforcement learning do not fall in a healthy run",
     "gan": "adversarial losses do not fall in a healthy run",
+    "energy-based": "the loss of contrastive divergence does not fall in a healthy run",
 }
 
 
@@ -76,25 +77,30 @@ def _with_steps(series: Series) -> Series:
 
 
 def _main_loss(roles: Roles, *, evaluation: bool) -> Assignment:
-    if roles.task in _SPECIAL:
+    set_by_user = [a for a in roles.of("loss", evaluation=evaluation) if a.tag_role]
+    if roles.task in _SPECIAL and not set_by_user:
         raise Missing(_SPECIAL[roles.task])
-    named = [a for a in roles.of("loss", evaluation=evaluation) if not _is_special(a)]
+    named = set_by_user or [a for a in roles.of("loss", evaluation=evaluation) if not _is_special(a)]
     if not named:
         split = "val_loss" if evaluation else "train_loss"
         raise Missing("no tag plays the role of {role} (looked for {names})", role=split, names=_LOOKED_FOR[evaluation])
+    measured = [a for a in named if a.series.stored_values.any()]
+    if not measured:
+        raise Missing("{tag} is zero all the time: it was never measured", tag=named[0].series.tag)
     train = None if not evaluation else _train_or_none(roles)
-    return min(named, key=lambda a: _rank(a, train))
+    return min(measured, key=lambda a: _rank(a, train))
 
 
 def _rank(a: Assignment, train: Assignment | None) -> tuple[object, ...]:
     """Smaller is better: the main loss before its parts, epoch means before running means, the partner of `train`, val
-    before test, more points.
+    before test, a total before what is not called so, more points.
     """
     by_iteration = "batch" in a.words or "iterations" in a.words
     other_part = train is not None and a.part != train.part
     other_axis = train is not None and not a.series.shares_axis_with(train.series)
     is_test = bool({"test", "testing"} & {*a.words, *a.series.run.lower().split("/")})
-    return other_part, len(a.part), by_iteration, other_axis, is_test, -len(a.series), a.series.run, a.series.tag
+    no_total = "total" not in a.words
+    return other_part, len(a.part), by_iteration, other_axis, is_test, no_total, -len(a.series), a.series.run, a.series.tag
 
 
 def _train_or_none(roles: Roles) -> Assignment | None:

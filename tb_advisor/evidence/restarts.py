@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_advisor.evidence.roles import words
 from tb_advisor.logdir.jobs import Job, Run
+from tb_advisor.message import Missing
 from tb_advisor.series import Series
 
 # Keras counts the batches of each call of `fit` from zero, and evaluations by the optimizer's own counter
@@ -49,7 +50,11 @@ def restarts(job: Job) -> tuple[Restart, ...]:
 
     A curve counts where at least half of the run's curves that were written after the jump go back, too: one evaluation that is logged
     at an earlier step is no restart. Steps that go back every few points are in no order, which is no restart either.
+
+    Raises `Missing` where no scalar is logged.
     """
+    if not any(len(series) for series in job.scalars):
+        raise Missing("no scalar is logged")
     found = [of_run for run in job.runs.values() if (of_run := _of_run(run))]
     return max(found, key=len, default=())
 

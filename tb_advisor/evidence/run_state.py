@@ -26,7 +26,7 @@ def quiet_until(job: Job) -> float:
 
 
 def task(roles: Roles) -> str:
-    """``reinforcement-learning``, ``gan`` or ``supervised``, from the roles of the tags."""
+    """``reinforcement-learning``, ``gan``, ``energy-based`` or ``supervised``, from the roles of the tags."""
     return roles.task
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 
 from rich.console import Console
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Outcome, Severity, Status
@@ -28,7 +29,7 @@ def render_text(report: Report, *, color: bool = False, width: int = 100, everyt
     """The report as text, worst job first. Shown diagnoses only, unless `everything` is set; the rest is counted."""
     if not report.jobs:
         return "".join(f"{note.text}\n" for note in report.notes) or f"{NOTHING_TO_READ.format(logdir=report.logdir)}\n"
-    console = Console(file=io.StringIO(), force_terminal=color, no_color=not color, width=width, highlight=False, legacy_windows=False)
+    console = _console(color, width)
     jobs = {job.name: job for job in report.jobs}
     found: dict[str, list[tuple[Outcome, Diagnosis]]] = {}
     for outcome, diagnosis in report.diagnoses:
@@ -46,6 +47,31 @@ def render_text(report: Report, *, color: bool = False, width: int = 100, everyt
         if outcome.status is Status.ERROR:
             console.print(Text(f"failed: {outcome.rule} on {outcome.job}: {outcome.reason}", style="red"))
     console.print(_tally(report, len(found), everything=everything))
+    return _text_of(console)
+
+
+def render_roles(report: Report, *, color: bool = False, width: int = 160) -> str:
+    """Which tag of each job plays which role, and why, as text: a line a tag."""
+    if not report.jobs:
+        return render_text(report, color=color, width=width)
+    console = _console(color, width)
+    for job in report.jobs:
+        console.print(Text(job.name, style="bold"), Text(job.task, style="dim"))
+        table = Table.grid(padding=(0, 2), pad_edge=False)
+        for _ in range(4):
+            table.add_column(overflow="fold")
+        for use in job.tag_roles:
+            style = "dim" if use.role is None else "none"
+            table.add_row(*(Text(text, style=style) for text in (f"  {use.name}", use.run, use.tag)), Text(use.reason, style="dim"))
+        console.print(table)
+    return _text_of(console)
+
+
+def _console(color: bool, width: int) -> Console:
+    return Console(file=io.StringIO(), force_terminal=color, no_color=not color, width=width, highlight=False, legacy_windows=False)
+
+
+def _text_of(console: Console) -> str:
     stream = console.file
     assert isinstance(stream, io.StringIO)
     return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
@@ -79,6 +105,8 @@ def _print_diagnosis(console: Console, outcome: Outcome, diagnosis: Diagnosis) -
 
 def _reservation(diagnosis: Diagnosis) -> str:
     """Why default views do not show a diagnosis, where its severity does not say it."""
+    if diagnosis.suppressed is not None:
+        return f", ignored: {diagnosis.suppressed}"
     if diagnosis.folded_under is not None:
         return f", explained by {diagnosis.folded_under}"
     return ", low confidence" if diagnosis.confidence is Confidence.LOW else ""

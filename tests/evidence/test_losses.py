@@ -1,6 +1,7 @@
 import pytest
 
 from tb_advisor.evidence import Evidence
+from tb_advisor.evidence.roles import TagRole
 from tb_advisor.logdir.jobs import Job, Run
 from tb_advisor.message import Missing
 from tests.builders import series
@@ -72,6 +73,28 @@ def test_missing_losses_say_what_was_looked_for():
 def test_losses_of_reinforcement_learning_are_not_judged_by_their_level():
     with pytest.raises(Missing, match="reinforcement learning"):
         evidence(curve("exp", "train/loss"), curve("exp", "rollout/ep_rew_mean"))["train_loss"]
+
+
+def test_losses_of_contrastive_divergence_are_not_judged_by_their_level():
+    with pytest.raises(Missing, match="contrastive divergence"):
+        evidence(curve("exp", "loss"), curve("exp", "loss_contrastive_divergence"))["train_loss"]
+
+
+def test_the_loss_that_the_user_names_is_judged_whatever_the_task():
+    found = evidence(curve("exp", "my/cost"), curve("exp", "train/loss"), curve("exp", "rollout/ep_rew_mean"))
+    named = Evidence(found["job"], (TagRole("my/cost", "loss", False),))
+    assert named["train_loss"].tag == "my/cost"
+
+
+def test_a_total_comes_before_a_loss_of_no_other_name():
+    assert evidence(curve("exp", "loss"), curve("exp", "total_loss"))["train_loss"].tag == "total_loss"
+
+
+def test_a_loss_that_is_zero_all_the_time_was_never_measured():
+    zero = series([0.0] * 10, run="exp", tag="val_loss")
+    with pytest.raises(Missing, match="val_loss is zero all the time"):
+        evidence(curve("exp", "loss"), zero)["val_loss"]
+    assert evidence(curve("exp", "loss"), zero, curve("exp", "test_loss"))["val_loss"].tag == "test_loss"
 
 
 def test_all_losses_are_there_for_the_search_for_nan():
