@@ -7,7 +7,7 @@ rate is far too small or so large that every step is thrown away. More time will
 
 ## How it is found
 
-The training loss is smoothed by a rolling median over a sixth of the run. It must never come `min_fall` (7%) below
+The training loss is smoothed by a rolling median over a sixth of the run. After its first 5% it must never come `min_fall` (7%) below
 its start, the median of the first 5% of the points and at least 3: runs that learn come further down, noise does not
 (SageMaker Debugger's LossNotDecreasing asks for 0.1% between checks, which fires on most healthy runs). A loss that
 ends at `max_rise` (2) times its start has diverged instead. Where the loss ends `min_steady_fall` (3%) below its start
@@ -51,7 +51,7 @@ def loss_not_decreasing(
     if not np.any(loss.values):
         raise Missing("{tag} is constantly zero: it was not measured", tag=loss.tag)
     smoothed = loss.smoothed(share=1 / 6)
-    start, lowest = loss.start, float(smoothed.min())
+    start, lowest = loss.start, float(smoothed[max(3, len(loss) // 20) :].min())
     if start - lowest >= min_fall * abs(start) or loss.end >= max_rise * abs(start):
         return
     first_points = float(np.median(loss.values[:3]))

@@ -10,7 +10,8 @@ improves gives the same model earlier, or pays for a second experiment.
 The first evaluation within `tolerance` (1%) of the best validation loss comes before `latest_best` (50%) of the run,
 with at least `min_evaluations` (15) evaluations in all, after validation had improved by at least `min_improvement`
 (5%). The last quarter of the evaluations must be no better than the quarter after that point: else the best was a lucky one
-among noisy evaluations, and the run still improved. A loss below `min_loss` (0.001) has nothing left to improve.
+among noisy evaluations, and the run still improved. Confidence is high where 60% of the run brought nothing, and low below
+55%: a run that went on for as long again is a matter of taste. A loss below `min_loss` (0.001) has nothing left to improve.
 
 ## When it is wrong
 
@@ -61,7 +62,7 @@ def overtraining(
             share=share,
         ),
         severity=Severity.WARNING,
-        confidence=Confidence.HIGH if share >= 0.6 else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if share >= 0.6 else Confidence.MEDIUM if share >= 0.55 else Confidence.LOW,
         onset_step=reached,
         last_step=last,
         impact=Impact(

@@ -11,8 +11,8 @@ In the wall times of the scalar that is logged most often: its longest pause, as
 written in it. That must be at least `min_ratio` (20) times as long as 95% of the others, at least `min_seconds`
 (10 min), and at least `min_share` (10%) of the time from the first point to the last. At most `max_pauses` (3) may be
 half as long: evaluations and checkpoints that take long come again and again. At least `min_events` (20) points must
-lie on each side, so that a test score that is added on the next day is silent, and no event file may have been opened
-in the pause, which is a training that was stopped and resumed.
+lie on each side, so that a test score that is added on the next day is silent. No event file may have been opened in the
+pause, and steps must not go back after it: that is a training that was stopped and taken up again.
 
 A run that stalls and never logs again ends where it stalls, and looks like one that has ended; one that still runs may
 log its next event in a moment. Neither is accused.
@@ -52,15 +52,16 @@ def stalled_run(
     """One diagnosis for the longest pause."""
     pause, curve = longest_pause, longest_pause.curve
     share = pause.seconds / pause.run_seconds
+    before, after = (int(step) for step in curve.steps[[pause.at, min(pause.at + 1, len(curve) - 1)]])
     if (
         pause.seconds < max(min_seconds, min_ratio * pause.usual)
         or share < min_share
         or pause.as_long > max_pauses
         or min(pause.at + 1, len(curve) - pause.at - 1) < min_events
+        or after < before
         or _opened_in(job, pause)
     ):
         return
-    before, after = int(curve.steps[pause.at]), int(curve.steps[pause.at + 1])
     yield Diagnosis(
         Message(
             "Nothing was logged for {seconds:duration} between steps {before} and {after}; 95% of the pauses are below {usual:duration}.",
@@ -76,7 +77,7 @@ def stalled_run(
         impact=Impact(
             "time", Message("{share:%} of the run ({seconds:duration}) passed without an event.", share=share, seconds=pause.seconds), share
         ),
-        exhibits=(SeriesExhibit(((curve.run, curve.tag),), (Mark(before, max(before, after), Message("nothing logged")),)),),
+        exhibits=(SeriesExhibit(((curve.run, curve.tag),), (Mark(before, after, Message("nothing logged")),)),),
     )
 
 

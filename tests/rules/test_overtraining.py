@@ -17,9 +17,10 @@ def test_most_of_the_run_brought_nothing():
     assert str(found.impact.text) == "79.8% of the run (47 min) brought no better model."
 
 
-def test_a_little_more_than_half():
-    (found,) = overtraining(series(plateau(45)))
-    assert found.confidence is Confidence.MEDIUM
+@pytest.mark.parametrize(("best_at", "confidence"), [(42, Confidence.MEDIUM), (47, Confidence.LOW)])
+def test_a_little_more_than_half_is_less_sure(best_at, confidence):
+    (found,) = overtraining(series(plateau(best_at)))
+    assert found.confidence is confidence
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ HOUR = 3600.0
 FILE = f"events.out.tfevents.{FIRST_SECOND:.0f}.host.1.0"
 
 
-def check(*pauses, files=(FILE,)):
+def check(*pauses, files=(FILE,), steps=None):
     seconds = FIRST_SECOND + np.concatenate([[0.0], np.cumsum(np.concatenate([np.atleast_1d(p) for p in pauses]))])
-    curve = Series(np.arange(len(seconds), dtype=np.int64), seconds, np.ones(len(seconds)), "exp", "loss")
+    steps = np.arange(len(seconds), dtype=np.int64) if steps is None else steps
+    curve = Series(steps, seconds, np.ones(len(seconds)), "exp", "loss")
     job = Job("exp", {"exp": Run("exp", {"loss": curve}, {}, "", files, 0, ())})
     return stalled_run(job, longest_pause(job))
 
@@ -54,3 +55,7 @@ def test_clear(reason, pauses, files):
 def test_few_events_are_said():
     with pytest.raises(Missing, match="no scalar has 40 points"):
         check(USUAL[:10])
+
+
+def test_a_second_training_in_the_same_file_is_no_stall():
+    assert check(USUAL, 5 * HOUR, USUAL, steps=np.tile(np.arange(201), 2)) == []
