@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_advisor.evidence.intervals import Floats, covered
+from tb_advisor.evidence.intervals import Floats, Intervals, covered, joined
 from tb_advisor.evidence.roles import words
 from tb_advisor.logdir.captures import XPLANE, Capture
 from tb_advisor.logdir.jobs import Job
@@ -135,7 +135,8 @@ class Pipeline:
 class StepTimes:
     """Whole steps of one trace, the first left out: period and input wait in milliseconds, shape ``(n,)``.
 
-    `source` is the event that is waited in, empty where there is none; `workers` says whether a DataLoader has worker processes.
+    `source` is the event that is waited in, empty where there is none; `workers` says whether a DataLoader has worker processes. `waits`
+    are the waits as intervals, what a device did meanwhile included.
     """
 
     steps: MarkedSteps
@@ -147,6 +148,25 @@ class StepTimes:
     workers: bool | None
     pipeline: Pipeline | None
     device_busy_ms: Floats
+    waits: Intervals = (np.empty(0), np.empty(0))
+
+    @property
+    def edges_ms(self) -> Floats:
+        """Where the measured steps begin and end, shape ``(n + 1,)``."""
+        return self.steps.edges_ms[1:]
+
+    def waits_for_input(self, share: float, wait_ms: float, steady: float) -> bool:
+        """Whether at least `share` of the time is waiting for input and the usual wait is `wait_ms` or more.
+
+        The usual wait is the median, or the mean without the longest wait where that is more: workers deliver in bursts. Without the
+        step that waits longest the share must still be `steady` (0-1) of what is asked for, so that one hiccup is none.
+        """
+        wait, period = self.wait_ms, self.period_ms
+        longest = int(wait.argmax())
+        other_wait, other_period = np.delete(wait, longest), np.delete(period, longest)
+        usual = max(float(np.median(wait)), float(other_wait.mean()))
+        is_steady = other_wait.sum() >= steady * share * other_period.sum()
+        return bool(usual >= wait_ms and wait.sum() >= share * period.sum() and is_steady)
 
     @property
     def capture(self) -> Capture:
@@ -339,9 +359,9 @@ _NOUNS = frozenset("batch batches data dataset input inputs example examples sam
 def measure(steps: MarkedSteps) -> StepTimes:
     """Periods and input waits of the steps of one trace, without the first step, which carries the start of the profiler."""
     trace, edges = steps.trace, steps.edges_ms[1:]
-    busy = _device_intervals(trace)
+    busy = device_intervals(trace)
     kind, source, waits = _input_waits(trace, steps.line)
-    wait = covered(*_joined((waits, busy)), edges) - covered(*busy, edges)
+    wait = covered(*joined((waits, busy)), edges) - covered(*busy, edges)
     return StepTimes(
         steps=steps,
         numbers=steps.numbers[1 : len(edges)],
@@ -352,13 +372,11 @@ def measure(steps: MarkedSteps) -> StepTimes:
         workers="MultiProcessing" in source if kind is InputKind.DATA_LOADER else None,
         pipeline=_pipeline(trace, edges) if kind is InputKind.TF_DATA else None,
         device_busy_ms=covered(*busy, edges),
+        waits=waits,
     )
 
 
-_Intervals = tuple[Floats, Floats]
-
-
-def _input_waits(trace: Trace, step_line: str) -> tuple[InputKind, str, _Intervals]:
+def _input_waits(trace: Trace, step_line: str) -> tuple[InputKind, str, Intervals]:
     """The waits of the consumer: ops before iterators, since with several devices iterators also run ahead in the background."""
     named = (
         (InputKind.TF_DATA, lambda name: _GET_NEXT.fullmatch(name) is not None),
@@ -376,7 +394,7 @@ def _input_waits(trace: Trace, step_line: str) -> tuple[InputKind, str, _Interva
     return (InputKind.ANNOTATION, *found) if found is not None else (InputKind.NONE, "", (np.empty(0), np.empty(0)))
 
 
-def _select(lines: Iterable[Line], wanted: Callable[[str], bool]) -> tuple[str, _Intervals] | None:
+def _select(lines: Iterable[Line], wanted: Callable[[str], bool]) -> tuple[str, Intervals] | None:
     """The events with `wanted` names: the name that takes most time, and all their intervals. None where there are none."""
     totals: dict[str, float] = defaultdict(float)
     parts = []
@@ -386,7 +404,7 @@ def _select(lines: Iterable[Line], wanted: Callable[[str], bool]) -> tuple[str, 
             parts.append((line.start_ms[mask], line.end_ms[mask]))
             for name_id in np.unique(line.ids[mask]).tolist():
                 totals[line.names[name_id]] += float(line.duration_ms[line.ids == name_id].sum())
-    return (max(totals, key=lambda name: totals[name]), _joined(parts)) if parts else None
+    return (max(totals, key=lambda name: totals[name]), joined(parts)) if parts else None
 
 
 def _is_data_loader(name: str) -> bool:
@@ -401,21 +419,15 @@ def _is_loading(name: str) -> bool:
     return len(found) <= 4 and ("dataloader" in found or bool(found & _VERBS and found & _NOUNS))
 
 
-def _device_intervals(trace: Trace) -> _Intervals:
+def device_intervals(trace: Trace) -> Intervals:
     """When any device worked: kernels, copies and XLA ops."""
-    lines = [line for plane in trace.devices for line in plane.lines if _is_work(plane, line)]
-    return _joined([(line.start_ms, line.end_ms) for line in lines])
+    lines = [line for plane in trace.devices for line in plane.lines if is_work(plane, line)]
+    return joined([(line.start_ms, line.end_ms) for line in lines])
 
 
-def _is_work(plane: Plane, line: Line) -> bool:
+def is_work(plane: Plane, line: Line) -> bool:
+    """Whether the events of a device's line are what the device did."""
     return line.name.lower().startswith("stream") or ("TPU" in plane.name and line.name in ("XLA Ops", "XLA Modules"))
-
-
-def _joined(parts: Iterable[_Intervals]) -> _Intervals:
-    parts = tuple(parts)
-    if not parts:
-        return np.empty(0), np.empty(0)
-    return np.concatenate([starts for starts, _ in parts]), np.concatenate([ends for _, ends in parts])
 
 
 # Stages that hand out what threads in the background make: their own time is waiting (tensorflow/core/kernels/data/).

@@ -99,22 +99,13 @@ def input_bound_steps(
             (Severity.WARNING, annotated_warn_share if annotated else warn_share, warn_wait_ms),
             (Severity.INFO, annotated_info_share if annotated else info_share, info_wait_ms),
         )
-        severity = next((severity for severity, share, wait_ms in levels if _waits(times, share, wait_ms, steady)), None)
+        severity = next((severity for severity, share, wait_ms in levels if times.waits_for_input(share, wait_ms, steady)), None)
         verdict = _Verdict(times, severity or Severity.INFO, float(times.wait_ms.mean()), float(times.period_ms.mean()))
         by_capture[times.capture.name].append((severity is not None, verdict))
     for hosts in by_capture.values():
         found = [verdict for waits, verdict in hosts if waits]
         if found:
             yield _diagnosis(max(found, key=lambda verdict: verdict.share), len(hosts))
-
-
-def _waits(times: StepTimes, share: float, wait_ms: float, steady: float) -> bool:
-    wait, period = times.wait_ms, times.period_ms
-    longest = int(wait.argmax())
-    other_wait, other_period = np.delete(wait, longest), np.delete(period, longest)
-    usual = max(float(np.median(wait)), float(other_wait.mean()))
-    is_steady = other_wait.sum() >= steady * share * other_period.sum()
-    return bool(usual >= wait_ms and wait.sum() >= share * period.sum() and is_steady)
 
 
 def _diagnosis(verdict: _Verdict, hosts: int) -> Diagnosis:
@@ -134,6 +125,7 @@ def _diagnosis(verdict: _Verdict, hosts: int) -> Diagnosis:
         impact=Impact("time", faster, share=verdict.share),
         exhibits=_exhibits(times),
         fixes=_fixes(times),
+        explains=("slow-input-operation", "low-device-utilization"),
     )
 
 
