@@ -175,7 +175,7 @@ class _Reader:
             planes.append(Plane(plane, lines, _device_stats(devices.get(plane, {}))))
         writer = "kineto" if {"schemaVersion", "deviceProperties", "distributedInfo"} & self._head.keys() else "chrome"
         host = str(self._head.get("host_name") or host_of(self.file).split(".")[0])
-        return Trace(self.file, host, writer, tuple(planes), self.count, damage=self.damage)
+        return Trace(self.file, host, writer, tuple(planes), self.count, damage=self.damage, rank=_rank(self._head.get("distributedInfo")))
 
 
 class _Decoder:
@@ -218,7 +218,14 @@ def _dicts(value: object) -> list[dict[str, object]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def _rank(distributed: object) -> int | None:
+    """The rank of a process that is one of several."""
+    rank, size = (_number(distributed.get(key)) for key in ("rank", "world_size")) if isinstance(distributed, dict) else (None, None)
+    return int(rank) if rank is not None and size is not None and size > 1 else None
+
+
 def _device_stats(properties: dict[str, object]) -> dict[str, float | str]:
     """The properties of a device under the names that XPlane files use."""
-    size, name = _number(properties.get("totalGlobalMem")), properties.get("name")
-    return {**({"memory_size": size} if size else {}), **({"device_type_string": name} if isinstance(name, str) else {})}
+    numbers = {"memory_size": _number(properties.get("totalGlobalMem")), "compute_cap_major": _number(properties.get("computeMajor"))}
+    name = properties.get("name")
+    return {**{key: value for key, value in numbers.items() if value}, **({"device_type_string": name} if isinstance(name, str) else {})}

@@ -117,6 +117,7 @@ class Trace:
 
     `file` is the name of its file, `format` one of ``xplane``, ``kineto`` and ``chrome``, `events` the number of events in the file, those
     left out included. `notes` are the errors and warnings that the profiler itself recorded; `damage` says where the file broke off.
+    `rank` is the number of the process in a distributed PyTorch job, None where it is not one.
     """
 
     file: str
@@ -126,6 +127,7 @@ class Trace:
     events: int
     notes: tuple[Message, ...] = ()
     damage: Message | None = None
+    rank: int | None = None
 
     @property
     def host_lines(self) -> tuple[Line, ...]:

@@ -1,0 +1,209 @@
+"""Profiler captures: what the host does in a step besides waiting for input: op by op, tracing, compiling, waiting for the device.
+
+Everything is counted over the steps of `StepTimes`; an event belongs to the step in which it starts, its time to the steps it covers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_advisor.evidence.intervals import Floats, Intervals, counted, covered, joined, merged
+from tb_advisor.evidence.trace_steps import StepTimes, device_intervals
+from tb_advisor.logdir.trace import Line, Trace
+
+
+@dataclass(frozen=True)
+class NamedTime:
+    """Events of one name over the measured steps: how many start there, and their time, what they enclose included."""
+
+    name: str
+    calls: int
+    total_ms: float
+
+
+@dataclass(frozen=True)
+class TracedFunction:
+    """One `tf.function` over the measured steps: its calls, those in which it was traced, and how often that had been done at the end."""
+
+    name: str
+    calls: int
+    traced: int
+    tracing_count: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class HostTime:
+    """The host's work in the steps of one trace. Counts a step and milliseconds a step, all of shape ``(n,)``.
+
+    `eager_ops` are TensorFlow ops that ran one by one, `eager_ms` the time in their calls and `kernel_ms` the time in which ops or whole
+    functions computed, both without waits for input; `has_eager` says whether the trace tells of TensorFlow's eager runtime at all. `tracing_ms` is the building of graphs, `compiles` and
+    `compile_ms` are compilations (XLA, torch.compile) and `compiled` names what was compiled. `syncs` are calls that wait for the device
+    and `sync_ms` is their time while no device worked; `items` are values fetched one by one (`aten::item`) outside the optimizer.
+    """
+
+    times: StepTimes
+    has_eager: bool
+    eager_ops: Floats
+    eager_ms: Floats
+    kernel_ms: Floats
+    top_ops: tuple[NamedTime, ...]
+    functions: tuple[TracedFunction, ...]
+    tracing_ms: Floats
+    compiles: Floats
+    compile_ms: Floats
+    compiled: str
+    syncs: Floats
+    sync_ms: Floats
+    sync_calls: tuple[NamedTime, ...]
+    items: Floats
+    preparing: Intervals
+
+    @property
+    def calls(self) -> int:
+        """Calls of every `tf.function` in the measured steps."""
+        return sum(function.calls for function in self.functions)
+
+    @property
+    def traced(self) -> int:
+        """How many of these calls traced the function again."""
+        return sum(function.traced for function in self.functions)
+
+
+def host_time(step_times: tuple[StepTimes, ...]) -> tuple[HostTime, ...]:
+    """The host's work in every trace that has step times."""
+    return tuple(_host_time(times) for times in step_times)
+
+
+_EAGER = "EagerLocalExecute: "
+# The call from Python around an eager op.
+_EAGER_CALL = "TFE_Py_FastPathExecute_C"
+# Ops that a graph run, too, executes eagerly a few times a step.
+_NOT_EAGER = frozenset(
+    {
+        "_EagerConst", "IteratorGetNext", "OptionalHasValue", "OptionalGetValue", "Identity", "WriteSummary", "WriteScalarSummary",
+        "FlushSummaryWriter", "LogicalAnd",
+    }
+)  # fmt: skip
+_FUNCTION = re.compile(r"__(inference|forward|backward)_")
+_KERNELS = frozenset({"EagerKernelExecute", "KernelAndDeviceFunc::Run"})
+_TRACING = "tf.function-graph_building"
+# XLA below TensorFlow and JAX; torch.compile marks its phases (torch/_dynamo/utils.py: dynamo_timed).
+_COMPILE = re.compile(r"backend_compile(_and_load)?|\w+Client::Compile(AndLoad)?|\w+Compiler::RunBackend|.*\(dynamo_timed\)")
+# Calls that return when the device is done; freeing device memory waits for it as well.
+_SYNC = re.compile(r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)(Free|Memcpy)|cuMemFree(_v2)?")
+_ITEM = "aten::item"
+
+
+def _is_eager(name: str) -> bool:
+    op = name.removeprefix(_EAGER)
+    return op != name and op not in _NOT_EAGER and _FUNCTION.match(op) is None
+
+
+def _host_time(times: StepTimes) -> HostTime:
+    trace, edges = times.steps.trace, times.edges_ms
+    eager, kernels = select(trace, _is_eager), select(trace, _KERNELS.__contains__)
+    calls = joined((eager, select(trace, lambda name: name == _EAGER_CALL)))
+    compiling = select(trace, lambda name: _COMPILE.fullmatch(name) is not None)
+    tracing = select(trace, lambda name: name == _TRACING)
+    sync, busy = select(trace, lambda name: _SYNC.fullmatch(name) is not None), device_intervals(trace)
+    return HostTime(
+        times=times,
+        has_eager=any(name.startswith(_EAGER) for line in trace.host_lines[:1] for name in line.names),
+        eager_ops=counted(eager[0], edges),
+        eager_ms=_outside(calls, times.waits, edges),
+        kernel_ms=_outside(kernels, times.waits, edges),
+        top_ops=named_times(trace, _is_eager, edges),
+        functions=_functions(trace, edges),
+        tracing_ms=covered(*tracing, edges),
+        compiles=counted(merged(*compiling)[0], edges),
+        compile_ms=covered(*compiling, edges),
+        compiled=_compiled(trace, merged(*compiling)),
+        syncs=counted(sync[0], edges),
+        sync_ms=_outside(sync, busy, edges),
+        sync_calls=named_times(trace, lambda name: _SYNC.fullmatch(name) is not None, edges),
+        items=counted(_items(trace), edges),
+        preparing=joined((compiling, tracing)),
+    )
+
+
+def select(trace: Trace, wanted: Callable[[str], bool]) -> Intervals:
+    """The host's events with `wanted` names, as intervals."""
+    masks = [(line, line.where(wanted)) for line in trace.host_lines]
+    return joined((line.start_ms[mask], line.end_ms[mask]) for line, mask in masks)
+
+
+def named_times(trace: Trace, wanted: Callable[[str], bool], edges: Floats) -> tuple[NamedTime, ...]:
+    """The host's events with `wanted` names that start within `edges`, by name, most time first."""
+    found: dict[str, list[float]] = defaultdict(lambda: [0, 0.0])
+    for line in trace.host_lines:
+        inside = line.where(wanted) & (line.start_ms >= edges[0]) & (line.start_ms < edges[-1])
+        calls = np.bincount(line.ids[inside])
+        total = np.bincount(line.ids[inside], weights=line.duration_ms[inside])
+        for name_id in np.flatnonzero(calls).tolist():
+            entry = found[line.names[name_id]]
+            entry[0] += int(calls[name_id])
+            entry[1] += float(total[name_id])
+    times = (NamedTime(name, int(calls), total) for name, (calls, total) in found.items())
+    return tuple(sorted(times, key=lambda time: (-time.total_ms, time.name)))
+
+
+def _outside(one: Intervals, other: Intervals, edges: Floats) -> Floats:
+    """How much of each window the first covers and the second does not."""
+    return covered(*joined((one, other)), edges) - covered(*other, edges)
+
+
+def _functions(trace: Trace, edges: Floats) -> tuple[TracedFunction, ...]:
+    """Calls of a `tf.function` carry the stat `tf_function_call` (``traced-nonXla``, ``notTraced-xla``, …)."""
+    calls: dict[str, list[int]] = defaultdict(lambda: [0, 0, -1])
+    for line in trace.host_lines:
+        texts = line.texts.get("tf_function_call")
+        if texts is None:
+            continue
+        counts = line.numbers.get("tracing_count")
+        count_of = {} if counts is None else dict(zip(counts.events.tolist(), counts.values.tolist(), strict=True))
+        for index, kind in zip(texts.events, texts.values, strict=True):
+            if edges[0] <= line.start_ms[index] < edges[-1] and kind != "eager":
+                entry = calls[line.names[line.ids[index]]]
+                entry[0] += 1
+                entry[1] += kind.startswith("traced")
+                entry[2] = max(entry[2], int(count_of.get(index, -1)))
+    return tuple(TracedFunction(name, n, traced, None if count < 0 else count) for name, (n, traced, count) in sorted(calls.items()))
+
+
+def _compiled(trace: Trace, compiling: Intervals) -> str:
+    """The function around the longest compilation: ``PjitFunction(step)`` of JAX, the `tf.function`, or what torch.compile marks."""
+    starts, ends = compiling
+    if not len(starts):
+        return ""
+    longest = int((ends - starts).argmax())
+    best: tuple[float, str] | None = None
+    for line in trace.host_lines:
+        functions = _called(line)
+        mask = line.where(lambda name: name.startswith("PjitFunction(") or name in functions)  # noqa: B023
+        mask &= (line.start_ms <= starts[longest]) & (line.end_ms >= ends[longest])
+        for i in np.flatnonzero(mask).tolist():
+            best = min(best or (np.inf, ""), (float(line.duration_ms[i]), line.names[line.ids[i]]))
+    return "" if best is None else best[1].removeprefix("PjitFunction(").removesuffix(")")
+
+
+def _called(line: Line) -> frozenset[str]:
+    texts = line.texts.get("tf_function_call")
+    return frozenset() if texts is None else frozenset(line.names[line.ids[i]] for i in texts.events)
+
+
+def _items(trace: Trace) -> Floats:
+    """Starts of the calls of `aten::item` that are not part of an optimizer's step: Adam fetches its counters."""
+    starts = []
+    for line in trace.host_lines:
+        at = line.start_ms[line.where(lambda name: name == _ITEM)]
+        optimizer = line.where(lambda name: name.startswith("Optimizer."))
+        opens, closes = merged(line.start_ms[optimizer], line.end_ms[optimizer])
+        before = np.searchsorted(opens, at, side="right") - 1
+        inside = (before >= 0) & (at < np.append(closes, -np.inf)[before])
+        starts.append(at[~inside])
+    return np.concatenate(starts) if starts else np.empty(0)

@@ -1,0 +1,79 @@
+"""What a part of the step time costs, said alike by every rule about profiler captures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_advisor.diagnosis import Confidence, Impact, TraceExhibit
+from tb_advisor.evidence.trace_steps import StepTimes
+from tb_advisor.logdir.captures import XPLANE
+from tb_advisor.message import Message
+
+Floats = NDArray[np.float64]
+
+# From so many measured steps on, a median is no accident.
+CERTAIN_STEPS = 5
+
+
+class Measured(Protocol):
+    """Anything that was measured in the steps of one trace."""
+
+    @property
+    def times(self) -> StepTimes:
+        """The steps."""
+
+
+M = TypeVar("M", bound=Measured)
+
+
+def share(times: StepTimes, cost_ms: Floats) -> float:
+    """The share of the step time that `cost_ms` (one value a step) makes, 0-1."""
+    return min(1.0, max(0.0, float(cost_ms.sum() / max(float(times.period_ms.sum()), 1e-9))))
+
+
+def step_s(times: StepTimes) -> float:
+    """The mean step time in seconds."""
+    return float(times.period_ms.mean()) / 1000
+
+
+def by_capture(measures: Iterable[M]) -> Iterator[list[M]]:
+    """The measures of each capture, in the order of the captures."""
+    groups: dict[str, list[M]] = {}
+    for measure in measures:
+        groups.setdefault(measure.times.capture.name, []).append(measure)
+    yield from groups.values()
+
+
+def confidence(times: StepTimes) -> Confidence:
+    """High for five steps or more that the program marked, lower for fewer and for steps told from what repeats."""
+    if times.steps.periods < CERTAIN_STEPS:
+        return Confidence.MEDIUM if times.steps.are_marked else Confidence.LOW
+    return Confidence.HIGH if times.steps.are_marked else Confidence.MEDIUM
+
+
+def impact(times: StepTimes, saved: float) -> Impact:
+    """What is won when the share `saved` of the step time goes, and the bound that this implies."""
+    rest = max(1 - saved, 1e-3)
+    text = Message(
+        "Without that a step would take {rest:duration}: at most {speedup:.1f}× faster.", rest=rest * step_s(times), speedup=1 / rest
+    )
+    return Impact("time", text, share=saved)
+
+
+def chart(times: StepTimes, cost_ms: Floats, label: Message, tool: str) -> TraceExhibit:
+    """The steps, and what `cost_ms` takes of each. `tool` is the tool of the Profile tab that shows it."""
+    in_tab = times.capture.in_profile_tab
+    cost = np.clip(cost_ms, 0.0, times.period_ms)
+    return TraceExhibit(
+        capture=times.capture.name,
+        tool=tool if in_tab else "",
+        host=times.steps.trace.file.removesuffix(XPLANE) if in_tab else times.steps.trace.host,
+        steps=times.numbers,
+        busy_ms=tuple((times.period_ms - cost).tolist()),
+        wait_ms=tuple(cost.tolist()),
+        wait_label=label,
+    )
