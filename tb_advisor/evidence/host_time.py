@@ -40,10 +40,11 @@ class TracedFunction:
 class HostTime:
     """The host's work in the steps of one trace. Counts a step and milliseconds a step, all of shape ``(n,)``.
 
-    `eager_ops` are TensorFlow ops that ran one by one, `eager_ms` the time in their calls and `kernel_ms` the time in which ops or whole
-    functions computed, both without waits for input; `has_eager` says whether the trace tells of TensorFlow's eager runtime at all. `tracing_ms` is the building of graphs, `compiles` and
-    `compile_ms` are compilations (XLA, torch.compile) and `compiled` names what was compiled. `syncs` are calls that wait for the device
-    and `sync_ms` is their time while no device worked; `items` are values fetched one by one (`aten::item`) outside the optimizer.
+    `eager_ops` are TensorFlow ops that ran one by one, `eager_ms` the time in their calls and `kernel_ms` the time in which ops or
+    whole functions computed, both without waits for input; `has_eager` says whether the trace tells of TensorFlow's eager runtime at
+    all. `tracing_ms` is the building of graphs, `compiles` and `compile_ms` are compilations (XLA, torch.compile) and `compiled` names
+    what was compiled. `syncs` are calls that wait for the device and `sync_ms` is their time while no device worked; `items` are values
+    fetched one by one (`aten::item`) outside the optimizer.
     """
 
     times: StepTimes

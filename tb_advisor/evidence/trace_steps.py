@@ -102,6 +102,7 @@ class Stage:
     """One part of an input pipeline.
 
     `self_ms` is the time over the measured steps that no enclosed stage explains; `waits` says that it waits for others in the background.
+    `path` leads to it from the end of the pipeline: ``Iterator::Root::Prefetch::BatchV2``.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Stage:
     self_ms: float
     waits: bool
     parallelism: float | None = None
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -485,6 +487,7 @@ def _stage(path: str, calls: int, own_ms: float, stats: dict[str, float | str]) 
         self_ms=own_ms,
         waits=_BACKGROUND.match(name) is not None,
         parallelism=parallelism if isinstance(parallelism, float) else None,
+        path=path,
     )
 
 

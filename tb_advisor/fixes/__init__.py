@@ -16,7 +16,9 @@ __all__ = ["MODULES", "WRITERS", "Fix", "all_fixes", "fix", "in_order_for"]
 MODULES = (
     "activations",
     "capacity",
+    "compute",
     "data",
+    "distribution",
     "generalization",
     "input_pipeline",
     "logging",
