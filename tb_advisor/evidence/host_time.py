@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tb_advisor.evidence.intervals import Floats, Intervals, counted, covered, joined, merged
 from tb_advisor.evidence.trace_steps import StepTimes, device_intervals
-from tb_advisor.logdir.trace import Line, Trace
+from tb_advisor.logdir.trace import Line, Mask, Trace
 
 
 @dataclass(frozen=True)
@@ -134,15 +134,25 @@ def _host_time(times: StepTimes) -> HostTime:
 
 def select(trace: Trace, wanted: Callable[[str], bool]) -> Intervals:
     """The host's events with `wanted` names, as intervals."""
-    masks = [(line, line.where(wanted)) for line in trace.host_lines]
-    return joined((line.start_ms[mask], line.end_ms[mask]) for line, mask in masks)
+    return joined((line.start_ms[mask], line.end_ms[mask]) for line, mask in _marked(trace, wanted))
+
+
+def _marked(trace: Trace, wanted: Callable[[str], bool]) -> Iterator[tuple[Line, Mask]]:
+    """The host's lines that have events with `wanted` names, and which these are. `wanted` is called once a name of a plane."""
+    tables: dict[int, Mask] = {}
+    for line in trace.host_lines:
+        table = tables.get(id(line.names))
+        if table is None:
+            table = tables[id(line.names)] = np.array([wanted(name) for name in line.names], np.bool_)
+        if table.any():
+            yield line, table[line.ids]
 
 
 def named_times(trace: Trace, wanted: Callable[[str], bool], edges: Floats) -> tuple[NamedTime, ...]:
     """The host's events with `wanted` names that start within `edges`, by name, most time first."""
     found: dict[str, list[float]] = defaultdict(lambda: [0, 0.0])
-    for line in trace.host_lines:
-        inside = line.where(wanted) & (line.start_ms >= edges[0]) & (line.start_ms < edges[-1])
+    for line, mask in _marked(trace, wanted):
+        inside = mask & (line.start_ms >= edges[0]) & (line.start_ms < edges[-1])
         calls = np.bincount(line.ids[inside])
         total = np.bincount(line.ids[inside], weights=line.duration_ms[inside])
         for name_id in np.flatnonzero(calls).tolist():
@@ -183,9 +193,8 @@ def _compiled(trace: Trace, compiling: Intervals) -> str:
         return ""
     longest = int((ends - starts).argmax())
     best: tuple[float, str] | None = None
-    for line in trace.host_lines:
-        functions = _called(line)
-        mask = line.where(lambda name: name.startswith("PjitFunction(") or name in functions)  # noqa: B023
+    functions = frozenset().union(*(_called(line) for line in trace.host_lines))
+    for line, mask in _marked(trace, lambda name: name.startswith("PjitFunction(") or name in functions):
         mask &= (line.start_ms <= starts[longest]) & (line.end_ms >= ends[longest])
         for i in np.flatnonzero(mask).tolist():
             best = min(best or (np.inf, ""), (float(line.duration_ms[i]), line.names[line.ids[i]]))
@@ -200,11 +209,32 @@ def _called(line: Line) -> frozenset[str]:
 def _items(trace: Trace) -> Floats:
     """Starts of the calls of `aten::item` that are not part of an optimizer's step: Adam fetches its counters."""
     starts = []
-    for line in trace.host_lines:
-        at = line.start_ms[line.where(lambda name: name == _ITEM)]
+    for line, mask in _marked(trace, lambda name: name == _ITEM):
+        at = line.start_ms[mask]
         optimizer = line.where(lambda name: name.startswith("Optimizer."))
         opens, closes = merged(line.start_ms[optimizer], line.end_ms[optimizer])
         before = np.searchsorted(opens, at, side="right") - 1
         inside = (before >= 0) & (at < np.append(closes, -np.inf)[before])
         starts.append(at[~inside])
     return np.concatenate(starts) if starts else np.empty(0)
+
+
+def extra_event(times: StepTimes, slow: Mask) -> str:
+    """The event of the host that makes the `slow` steps (bool, shape ``(n,)``) longer: of those that take at least half of what these
+    steps take more than the others, the innermost. Empty where none does, or where no step or every step is slow.
+    """
+    edges, steps = times.edges_ms, times.steps
+    if slow.all() or not slow.any():
+        return ""
+    wanted_ms = (times.period_ms[slow].mean() - times.period_ms[~slow].mean()) / 2
+    best: tuple[float, str] = (np.inf, "")
+    for line in steps.trace.host_lines:
+        step = np.searchsorted(edges, line.start_ms, side="right") - 1
+        inside = (step >= 0) & (step < len(slow))
+        ids, in_slow, duration = line.ids[inside], slow[step[inside]], line.duration_ms[inside]
+        totals = [np.bincount(ids[part], weights=duration[part], minlength=len(line.names)) for part in (in_slow, ~in_slow)]
+        more = totals[0] / slow.sum() - totals[1] / (~slow).sum()
+        for i in np.flatnonzero((more >= wanted_ms) & (more < best[0])).tolist():
+            if not line.names[i].startswith(steps.marker):
+                best = min(best, (float(more[i]), line.names[i]))
+    return best[1]

@@ -60,6 +60,8 @@ def _capability(device: DeviceTime) -> float:
 def _diagnosis(device: DeviceTime, spent: float) -> Diagnosis:
     times = device.times
     tf32 = device.tf32_ms >= (device.matrix_ms - device.half_ms) / 2
+    # NVIDIA from Ampere on; AMD counts its generations in the same field and has no TF32 in PyTorch.
+    may_use_tf32 = not tf32 and _capability(device) >= 8 and "AMD" not in f"{device.kind} {device.plane.stats.get('device_vendor')}"
     kind = "TF32" if tf32 else "32-bit"
     return Diagnosis(
         Message(
@@ -75,5 +77,5 @@ def _diagnosis(device: DeviceTime, spent: float) -> Diagnosis:
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
         impact=impact(times, spent),
-        fixes=("mixed-precision", "sizes-divisible-by-8") if tf32 else ("mixed-precision", "allow-tf32", "sizes-divisible-by-8"),
+        fixes=("mixed-precision", "allow-tf32", "sizes-divisible-by-8") if may_use_tf32 else ("mixed-precision", "sizes-divisible-by-8"),
     )

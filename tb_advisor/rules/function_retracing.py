@@ -47,7 +47,7 @@ def function_retracing(
 def _diagnosis(host: HostTime, severity: Severity) -> Diagnosis:
     times = host.times
     worst = max(host.functions, key=lambda function: function.traced)
-    count = "" if worst.tracing_count is None else ", for the {count}th time at the end"
+    count = "" if worst.tracing_count is None else " ({count} traces so far)"
     spent = share(times, host.tracing_ms)
     rows = tuple((function.name, function.calls, function.traced, function.tracing_count) for function in host.functions)
     return Diagnosis(

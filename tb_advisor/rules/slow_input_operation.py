@@ -12,10 +12,10 @@ the step time and `min_wait_ms` (1 ms) in the usual step, of which `steady` (thr
 wait. It is a warning where input-bound-steps is one, from `warn_share` (20%) and `warn_wait_ms` (2 ms) on, and is
 folded under it.
 
-In tf.data the stage is named whose own time, without that of the stages it calls, is `min_part` (half) of the time of
-all stages that work; those that only hand out what threads make in the background do not count. Python functions are
-named where they take `min_part` of the wait. In PyTorch the class of the `DataLoader`'s iterator is named, which tells
-whether it has worker processes.
+In tf.data the stage is named whose own time, without that of the stages it calls, is `min_part` (half) of the wait and
+of the time of all stages that work; those that only hand out what threads make in the background do not count. Python
+functions are named where they take `min_part` of the wait. In PyTorch the class of the `DataLoader`'s iterator is
+named, which tells whether it has worker processes.
 
 ## When it is wrong
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tb_advisor.diagnosis import Confidence, Diagnosis, Severity, TableExhibit
+from tb_advisor.diagnosis import Diagnosis, Severity, TableExhibit
 from tb_advisor.evidence.trace_steps import InputKind, Pipeline, StepTimes
 from tb_advisor.message import Message, Missing, Value
 from tb_advisor.rule import rule
@@ -68,13 +68,13 @@ def slow_input_operation(
 def _of_loader(times: StepTimes, severity: Severity) -> Diagnosis:
     name = times.source.split("#")[-1].removesuffix(".__next__")
     message = Message(
-        "The DataLoader ({name}, num_workers {workers}) takes {spent:duration} a step.",
+        "The DataLoader ({name}, num_workers{workers}) takes {spent:duration} a step.",
         name=name,
-        workers="> 0" if times.workers else "= 0",
+        workers=">0" if times.workers else "=0",
         spent=float(times.wait_ms.mean()) / 1000,
     )
     fixes = ("lighter-dataset", "dataloader-workers") if times.workers else ("dataloader-workers", "lighter-dataset")
-    return _diagnosis(times, severity, message, confidence(times), fixes)
+    return _diagnosis(times, severity, message, fixes)
 
 
 def _of_pipeline(times: StepTimes, pipeline: Pipeline, severity: Severity, min_part: float) -> Iterator[Diagnosis]:
@@ -84,10 +84,10 @@ def _of_pipeline(times: StepTimes, pipeline: Pipeline, severity: Severity, min_p
             "Python functions (PyFunc) of the tf.data pipeline take {spent:duration} a step; they run one at a time.",
             spent=pipeline.python_ms / count / 1000,
         )
-        yield _diagnosis(times, severity, message, confidence(times), ("tensorflow-ops", "vectorize-map"))
+        yield _diagnosis(times, severity, message, ("tensorflow-ops", "vectorize-map"))
         return
     work_ms = sum(each.self_ms for each in pipeline.stages if not each.waits)
-    if stage is None or stage.self_ms < min_part * work_ms or stage.self_ms <= 0:
+    if stage is None or stage.self_ms < min_part * max(work_ms, float(times.wait_ms.sum())):
         return
     calls = "" if stage.parallelism is None else ", with {parallelism:.0f} parallel calls"
     values: dict[str, Value] = {"parallelism": stage.parallelism}
@@ -106,18 +106,17 @@ def _of_pipeline(times: StepTimes, pipeline: Pipeline, severity: Severity, min_p
         if pipeline.threads == 1
         else ("parallel-map", "vectorize-map")
     )
-    sure = confidence(times) if stage.self_ms >= times.wait_ms.sum() / 2 else Confidence.LOW
-    yield _diagnosis(times, severity, message, sure, ("tensorflow-ops", "vectorize-map") if stage.name == "Generator" else faster)
+    yield _diagnosis(times, severity, message, ("tensorflow-ops", "vectorize-map") if stage.name == "Generator" else faster)
 
 
-def _diagnosis(times: StepTimes, severity: Severity, message: Message, sure: Confidence, fixes: tuple[str, ...]) -> Diagnosis:
+def _diagnosis(times: StepTimes, severity: Severity, message: Message, fixes: tuple[str, ...]) -> Diagnosis:
     count = len(times.numbers)
     stages = times.pipeline.stages[:_MOST_ROWS] if times.pipeline is not None else ()
     rows = tuple((stage.name, stage.calls / count, stage.self_ms / count, stage.parallelism, stage.path) for stage in stages)
     return Diagnosis(
         message,
         severity,
-        sure,
+        confidence(times),
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
         impact=impact(times, float(times.wait_ms.sum() / max(float(times.period_ms.sum()), 1e-9))),

@@ -13,7 +13,8 @@ is worth knowing from `info_excess` (0.3) on, where steps of `slow` (1.5) times 
 (10%) of the time, and `least_ms` (5 ms) in the slowest of them. From `warn_excess` (1) on it is a warning, where there
 are `certain_steps` (20) steps: of ten steps, the slow tenth is a single one.
 
-What was compiled or traced in the slow steps is said.
+The event of the host that makes the slow steps longer is named: of those that take at least half of the difference, the
+innermost.
 
 ## When it is wrong
 
@@ -26,8 +27,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_advisor.diagnosis import Diagnosis, Severity
-from tb_advisor.evidence.host_time import HostTime
+from tb_advisor.diagnosis import Confidence, Diagnosis, Severity
+from tb_advisor.evidence.host_time import HostTime, extra_event
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.step_cost import Floats, chart, confidence, impact, share
@@ -59,37 +60,32 @@ def step_time_outliers(
         lost_ms = np.where(own >= slow * usual, own - usual, 0.0)
         if excess >= info_excess and share(host.times, lost_ms) >= least_share and lost_ms.max() >= least_ms:
             severe = excess >= warn_excess and len(own) >= certain_steps
-            yield _diagnosis(host, lost_ms, usual, Severity.WARNING if severe else Severity.INFO)
+            yield _diagnosis(host, lost_ms, usual, Severity.WARNING if severe else Severity.INFO, certain_steps)
 
 
-def _diagnosis(host: HostTime, lost_ms: Floats, usual: float, severity: Severity) -> Diagnosis:
+def _diagnosis(host: HostTime, lost_ms: Floats, usual: float, severity: Severity, certain_steps: int) -> Diagnosis:
     times = host.times
     slowest_first = [i for i in np.argsort(-lost_ms, kind="stable").tolist() if lost_ms[i] > 0]
     numbers = sorted(times.numbers[i] for i in slowest_first[:_MOST_NUMBERS])
+    event = extra_event(times, lost_ms > 0)
+    reason = "; they are longer by {event}" if event else ""
     more = ", …" if len(slowest_first) > _MOST_NUMBERS else ""
     return Diagnosis(
         Message(
             f"{{count}} of {{steps}} steps ({{numbers}}{more}) take up to {{worst:duration}} where {{usual:duration}} is usual, and lose "
-            f"{{lost:%}} of the time{_reason(host, lost_ms)}.",
+            f"{{lost:%}} of the time{reason}.",
             count=len(slowest_first),
             steps=len(times.numbers),
             numbers=tuple(numbers),
             worst=(float(lost_ms.max()) + usual) / 1000,
             usual=usual / 1000,
             lost=share(times, lost_ms),
+            event=event,
         ),
         severity,
-        confidence(times),
+        confidence(times) if len(lost_ms) >= certain_steps or not times.steps.are_marked else Confidence.MEDIUM,
         onset_step=numbers[0],
         last_step=max(times.numbers[i] for i in slowest_first),
         impact=impact(times, share(times, lost_ms)),
         exhibits=(chart(times, lost_ms, Message("longer than usual"), "overview_page"),),
     )
-
-
-def _reason(host: HostTime, lost_ms: Floats) -> str:
-    at = lost_ms > 0
-    for cost_ms, reason in ((host.compile_ms, "; they compile"), (host.tracing_ms, "; they trace a function")):
-        if cost_ms[at].sum() >= lost_ms.sum() / 2:
-            return reason
-    return ""
