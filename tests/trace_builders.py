@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tb_advisor.diagnosis import Diagnosis
+from tb_advisor.evidence import Evidence
 from tb_advisor.logdir.captures import Capture
+from tb_advisor.logdir.jobs import Job
 from tb_advisor.logdir.xplane import xspace_class
+from tb_advisor.rule import Rule
 
 START_NS = 1_796_000_000_000_000_000
 SESSION = "2026_12_01_12_00_00"
@@ -90,6 +94,29 @@ def keras_steps(periods: Sequence[float], waits: Sequence[float], *, first: int 
     return {"/host:CPU": {"python": markers, "tf_data_iterator_get_next/1": gets}}
 
 
+def every_step(events: Sequence[E], *, period: float = 100, count: int = 8) -> list[E]:
+    """The same events in each of `count` steps; their starts count from the beginning of the step."""
+    return [E(e.name, period * i + e.start, e.duration, e.stats) for i in range(count) for e in events]
+
+
+def gpu_steps(
+    work: Mapping[str, Sequence[E]], *, host: Sequence[E] = (), period: float = 100, count: int = 8, wait: float = 0, device: str = "GPU:0"
+) -> Planes:
+    """Steps of a TensorFlow loop on a device: what each of its streams and the host's thread do in every step, after a wait for input."""
+    markers = [E("train", period * i, period * 0.99, {"step_num": i}) for i in range(count + 1)]
+    gets = every_step([E("IteratorGetNextOp::DoCompute", 0, wait)] if wait else [], period=period, count=count)
+    streams = {f"Stream #{i}({name})": every_step(events, period=period, count=count) for i, (name, events) in enumerate(work.items())}
+    return {
+        "/host:CPU": {"python": [*markers, *every_step(host, period=period, count=count)], "tf_data_iterator_get_next/1": gets},
+        f"/device:{device}": streams,
+    }
+
+
+def kernels(name: str, count: int, *, start: float, every: float, duration: float) -> list[E]:
+    """`count` kernels, one `every` so many milliseconds."""
+    return [E(name, start + every * i, duration) for i in range(count)]
+
+
 def kineto_steps(periods: Sequence[float], waits: Sequence[float], *, loader: str = LOADER, first: int = 5) -> list[dict[str, Any]]:
     """Steps of a PyTorch run: ProfilerStep, and the DataLoader at its beginning."""
     events, start = [], 1000.0
@@ -123,3 +150,9 @@ def capture(path: Path, run: str = "exp") -> Capture:
     """The capture of one file."""
     session = path.parent.name if path.name.endswith(".xplane.pb") else path.name.split(".pt.")[0]
     return Capture(f"{run}/{session}", run, (path,))
+
+
+def judge(rule: Rule, *captures: Capture) -> list[Diagnosis]:
+    """What a rule says of a job with these captures."""
+    evidence = Evidence(Job("exp", {}, captures))
+    return rule(*(evidence[name] for name in rule.evidence))
