@@ -48,6 +48,15 @@ def by_capture(measures: Iterable[M]) -> Iterator[list[M]]:
     yield from groups.values()
 
 
+def by_training(measures: Iterable[M]) -> Iterator[list[M]]:
+    """The measures of those that trained together: of one capture, or of the ranks of one run, which PyTorch records apart."""
+    groups: dict[tuple[bool, str], list[M]] = {}
+    for measure in measures:
+        capture, is_rank = measure.times.capture, measure.times.steps.trace.rank is not None
+        groups.setdefault((is_rank, capture.run if is_rank else capture.name), []).append(measure)
+    yield from groups.values()
+
+
 def confidence(times: StepTimes) -> Confidence:
     """High for five steps or more that the program marked, lower for fewer and for steps told from what repeats."""
     if times.steps.periods < CERTAIN_STEPS:

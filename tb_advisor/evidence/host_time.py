@@ -96,7 +96,9 @@ _TRACING = "tf.function-graph_building"
 # XLA below TensorFlow and JAX; torch.compile marks its phases (torch/_dynamo/utils.py: dynamo_timed).
 _COMPILE = re.compile(r"backend_compile(_and_load)?|\w+Client::Compile(AndLoad)?|\w+Compiler::RunBackend|.*\(dynamo_timed\)")
 # Calls that return when the device is done; freeing device memory waits for it as well.
-_SYNC = re.compile(r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)(Free|Memcpy)|cuMemFree(_v2)?")
+_SYNC = re.compile(
+    r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)(Free|Memcpy)|hipMemcpyWithStream|cuMemFree(_v2)?"
+)
 _ITEM = "aten::item"
 
 

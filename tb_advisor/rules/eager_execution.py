@@ -80,4 +80,5 @@ def _diagnosis(host: HostTime, ops: float, spent: float, severity: Severity) -> 
             chart(times, outside_ms, Message("outside of kernels"), "framework_op_stats"),
             TableExhibit(Message("Eager ops"), ("op", "calls a step", "time a step (ms)"), rows),
         ),
+        explains=("host-bound-steps", "kernel-launch-bound", "device-idle-gaps", "low-device-utilization", "missing-xla"),
     )

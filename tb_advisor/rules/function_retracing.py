@@ -70,5 +70,5 @@ def _diagnosis(host: HostTime, severity: Severity) -> Diagnosis:
             chart(times, host.tracing_ms, Message("tracing"), "trace_viewer@"),
             TableExhibit(Message("Functions"), ("function", "calls", "traced", "traces so far"), rows),
         ),
-        explains=("step-time-outliers",),
+        explains=("step-time-outliers", "low-device-utilization"),
     )

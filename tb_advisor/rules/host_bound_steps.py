@@ -114,10 +114,10 @@ def _reason(device: DeviceTime) -> tuple[str, dict[str, Value], tuple[str, ...]]
     if host.sync_ms.sum() >= idle / 2 and host.sync_calls:
         call = host.sync_calls[0].name
         fixes = ("reuse-memory",) if "free" in call.lower() else _SYNC_FIXES
-        return "; {calls:.0f} calls a step, of {call} above all, wait for it", {"calls": float(np.median(host.syncs)), "call": call}, fixes
+        return "; the host waits for it in {call}, {calls:.0f}× a step", {"calls": float(np.median(host.syncs)), "call": call}, fixes
     if device.launch_gap_ms.sum() >= idle / 2:
-        values: dict[str, Value] = {"kernels": float(np.median(device.kernels)), "median": device.median_kernel_ms / 1000}
-        return "; it runs {kernels:,.0f} kernels a step, half of them shorter than {median:duration}", values, _LAUNCH_FIXES
+        values: dict[str, Value] = {"kernels": float(np.median(device.kernels)), "median": 1000 * device.median_kernel_ms}
+        return "; it runs {kernels:,.0f} kernels a step, half of them shorter than {median:.1f} µs", values, _LAUNCH_FIXES
     longest = next((gap for gap in device.longest_gaps if gap.host), None)
     if device.long_gap_ms.sum() >= idle / 2 and longest is not None:
         return (

@@ -51,11 +51,11 @@ def _diagnosis(device: DeviceTime, lost: float, kernels: float, severity: Severi
     times = device.times
     return Diagnosis(
         Message(
-            "{device} runs {kernels:,.0f} kernels a step, half of them shorter than {median:duration}; the gaps between them take "
+            "{device} runs {kernels:,.0f} kernels a step, half of them shorter than {median:.1f} µs; the gaps between them take "
             "{lost:%} of the step time of {step:duration}.",
             device=device.device,
             kernels=kernels,
-            median=device.median_kernel_ms / 1000,
+            median=1000 * device.median_kernel_ms,
             lost=lost,
             step=step_s(times),
         ),

@@ -34,18 +34,17 @@ def low_device_utilization(device_time: tuple[DeviceTime, ...], *, least_busy: f
     """One diagnosis a capture: devices that do nothing, else the busiest device."""
     for devices in by_capture(device_time):
         busiest = max(devices, key=lambda device: device.busy_share)
-        visible = {
-            plane.name for device in devices for plane in device.times.steps.trace.devices if device.times.steps.trace.format == "xplane"
-        }
-        if len(visible) > len({device.plane.name for device in devices}):
+        traces = {id(device.times): device.times.steps.trace for device in devices}
+        visible = sum(len(trace.devices) for trace in traces.values() if trace.format == "xplane")
+        if visible > len(devices):
             yield _diagnosis(
                 busiest,
                 devices,
                 Message(
                     "{working} of {devices} devices work in the captured steps; {device} works in {busy:%} of the step time of "
                     "{step:duration}.",
-                    working=len({device.plane.name for device in devices}),
-                    devices=len(visible),
+                    working=len(devices),
+                    devices=visible,
                     device=busiest.device,
                     busy=busiest.busy_share,
                     step=step_s(busiest.times),

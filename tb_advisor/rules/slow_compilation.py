@@ -56,5 +56,5 @@ def _diagnosis(host: HostTime, warn_share: float) -> Diagnosis:
         last_step=times.numbers[-1],
         impact=impact(times, spent),
         exhibits=(chart(times, host.compile_ms, Message("compiling"), "trace_viewer@"),),
-        explains=("step-time-outliers",),
+        explains=("step-time-outliers", "low-device-utilization"),
     )

@@ -68,12 +68,13 @@ def _diagnosis(host: HostTime, lost_ms: Floats, usual: float, severity: Severity
     slowest_first = [i for i in np.argsort(-lost_ms, kind="stable").tolist() if lost_ms[i] > 0]
     numbers = sorted(times.numbers[i] for i in slowest_first[:_MOST_NUMBERS])
     event = extra_event(times, lost_ms > 0)
-    reason = "; they are longer by {event}" if event else ""
+    reason = ", mostly to {event}" if event else ""
     more = ", …" if len(slowest_first) > _MOST_NUMBERS else ""
+    several = f"{{count}} of {{steps}} steps ({{numbers}}{more}) take up to"
+    subject = several if len(slowest_first) > 1 else "Of {steps} steps, step {numbers} takes"
     return Diagnosis(
         Message(
-            f"{{count}} of {{steps}} steps ({{numbers}}{more}) take up to {{worst:duration}} where {{usual:duration}} is usual, and lose "
-            f"{{lost:%}} of the time{reason}.",
+            f"{subject} {{worst:duration}} where {{usual:duration}} is usual; {{lost:%}} of the time is lost{reason}.",
             count=len(slowest_first),
             steps=len(times.numbers),
             numbers=tuple(numbers),

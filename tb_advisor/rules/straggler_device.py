@@ -21,7 +21,6 @@ compared.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -32,7 +31,7 @@ from tb_advisor.evidence.device_time import DeviceTime
 from tb_advisor.evidence.trace_steps import StepTimes
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
-from tb_advisor.step_cost import Floats, chart, confidence, impact, step_s
+from tb_advisor.step_cost import Floats, by_training, chart, confidence, impact, step_s
 
 _MOST_ROWS = 32
 
@@ -61,7 +60,7 @@ def straggler_device(
     least_ms: float = 1.0,
 ) -> Iterator[Diagnosis]:
     """One diagnosis a capture or set of ranks, of the slowest participant."""
-    groups = [group for group in _groups(step_times, device_time) if len(group) > 1]
+    groups = [group for group in map(_latest, by_training(_participants(step_times, device_time))) if len(group) > 1]
     if not groups:
         raise Missing("the captures show one device or host; several are needed")
     for group in groups:
@@ -73,22 +72,18 @@ def straggler_device(
             yield _diagnosis(slowest, group, usual, Severity.WARNING if severe else Severity.INFO)
 
 
-def _groups(step_times: tuple[StepTimes, ...], device_time: tuple[DeviceTime, ...]) -> Iterator[list[_Participant]]:
-    """Participants that trained together: of one capture, or of the ranks of one run."""
-    groups: dict[str, dict[str, _Participant]] = defaultdict(dict)
+def _participants(step_times: tuple[StepTimes, ...], device_time: tuple[DeviceTime, ...]) -> Iterator[_Participant]:
     with_device = {id(device.times) for device in device_time}
     for device in device_time:
-        name = f"{_host(device.times)} {device.device}"
-        groups[_group(device.times)][name] = _Participant(name, device.times, device.times.period_ms - device.exposed_collective_ms)
+        yield _Participant(f"{_host(device.times)} {device.device}", device.times, device.times.period_ms - device.exposed_collective_ms)
     for times in step_times:
         if id(times) not in with_device:
-            groups[_group(times)][_host(times)] = _Participant(_host(times), times, times.period_ms)
-    for group in groups.values():
-        yield list(group.values())
+            yield _Participant(_host(times), times, times.period_ms)
 
 
-def _group(times: StepTimes) -> str:
-    return f"run {times.capture.run}" if times.steps.trace.rank is not None else f"capture {times.capture.name}"
+def _latest(group: list[_Participant]) -> list[_Participant]:
+    """Each participant once: a rank that was recorded several times by its last capture."""
+    return list({one.name: one for one in group}.values())
 
 
 def _host(times: StepTimes) -> str:

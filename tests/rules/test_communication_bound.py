@@ -17,8 +17,8 @@ def check(tmp_path, collective, compute):
 def test_collectives_that_nothing_hides(tmp_path):
     (found,) = check(tmp_path, E(NCCL, 40, 58), E("gemm", 0, 60))
     assert found.summary == (
-        "GPU:0 only exchanges data with other devices in 38% of the step time of 100 ms, in 1 collectives a step, longest in "
-        "ncclDevKernel_AllReduce_Sum_f32_RING_LL."
+        "GPU:0 only exchanges data with other devices in 38% of the step time of 100 ms, longest in "
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL (1 collectives a step)."
     )
     assert found.severity is Severity.WARNING
     assert str(found.impact.text) == "Without that a step would take 62 ms: at most 1.6× faster."
@@ -48,3 +48,9 @@ def test_a_tpu(tmp_path):
 def test_one_device_is_not_applicable(tmp_path):
     with pytest.raises(Missing, match="no collective of several devices"):
         check(tmp_path, E("memset", 0, 1), E("gemm", 0, 60))
+
+
+def test_waiting_for_a_slower_device_is_not_communication(tmp_path):
+    slow = gpu_steps({"Comm": [E(NCCL, 90, 9)], "Compute": [E("gemm", 0, 90)]})
+    fast = gpu_steps({"Comm": [E(NCCL, 50, 49)], "Compute": [E("gemm", 0, 50)]}, device="GPU:1")
+    assert judge(communication_bound, capture(xplane_capture(tmp_path, {**fast, **slow}))) == []

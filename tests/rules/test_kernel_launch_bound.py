@@ -15,7 +15,7 @@ def test_kernels_that_are_shorter_than_their_launch(tmp_path):
     (found,) = check(tmp_path, kernels("add", 1000, start=0, every=0.1, duration=0.01))
     assert found.severity is Severity.WARNING
     assert found.summary == (
-        "GPU:0 runs 1,000 kernels a step, half of them shorter than 0.01 ms; the gaps between them take 90% of the step time of 100 ms."
+        "GPU:0 runs 1,000 kernels a step, half of them shorter than 10.0 µs; the gaps between them take 90% of the step time of 100 ms."
     )
     assert str(found.impact.text) == "Without that a step would take 10 ms: at most 10.0× faster."
 
