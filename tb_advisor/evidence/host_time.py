@@ -178,7 +178,8 @@ def _functions(trace: Trace, edges: Floats) -> tuple[TracedFunction, ...]:
         if texts is None:
             continue
         counts = line.numbers.get("tracing_count")
-        count_of = {} if counts is None else dict(zip(counts.events.tolist(), counts.values.tolist(), strict=True))
+        finite = () if counts is None else zip(counts.events.tolist(), np.nan_to_num(counts.values, nan=-1).tolist(), strict=True)
+        count_of = dict(finite)
         for index, kind in zip(texts.events, texts.values, strict=True):
             if edges[0] <= line.start_ms[index] < edges[-1] and kind != "eager":
                 entry = calls[line.names[line.ids[index]]]

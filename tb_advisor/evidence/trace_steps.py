@@ -460,13 +460,13 @@ def _pipeline(trace: Trace, edges: Floats) -> Pipeline | None:
         return None
     stages = tuple(_stage(path, calls[path], own[path], stats[path]) for path in sorted(calls, key=lambda path: -own[path]))
     names = [str(stat.get("name", "")) for stat in stats.values()]
-    threads = max((float(s["threadpool_size"]) for s in stats.values() if "threadpool_size" in s), default=None)
+    sizes = [size for stat in stats.values() if isinstance(size := stat.get("threadpool_size"), float) and math.isfinite(size)]
     return Pipeline(
         stages=stages,
         python_ms=python,
         has_prefetch=any("Prefetch" in path.split("::") for path in calls),
         injected_prefetch=any(name.startswith("inject/prefetch") for name in names),
-        threads=None if threads is None else int(threads),
+        threads=int(max(sizes)) if sizes else None,
     )
 
 
