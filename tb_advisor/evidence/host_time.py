@@ -40,15 +40,15 @@ class TracedFunction:
 class HostTime:
     """The host's work in the steps of one trace. Counts a step and milliseconds a step, all of shape ``(n,)``.
 
-    `eager_ops` are TensorFlow ops that ran one by one, `eager_ms` the time in their calls and `kernel_ms` the time in which ops or
-    whole functions computed, both without waits for input; `has_eager` says whether the trace tells of TensorFlow's eager runtime at
-    all. `tracing_ms` is the building of graphs, `compiles` and `compile_ms` are compilations (XLA, torch.compile) and `compiled` names
-    what was compiled. `syncs` are calls that wait for the device and `sync_ms` is their time while no device worked; `items` are values
-    fetched one by one (`aten::item`) outside the optimizer.
+    `eager_ops` are ops that TensorFlow or JAX (`eager_runtime`, empty where the trace tells of neither) ran one by one, `eager_ms` the
+    time in their calls and `kernel_ms` the time in which something was computed, on the device where there is one, both without waits
+    for input. `tracing_ms` is the building of graphs, `compiles` and `compile_ms` are compilations (XLA, torch.compile) and `compiled`
+    names what was compiled. `syncs` are calls that wait for the device and `sync_ms` is their time while no device worked; `items` are
+    values fetched one by one (`aten::item`) outside the optimizer.
     """
 
     times: StepTimes
-    has_eager: bool
+    eager_runtime: str
     eager_ops: Floats
     eager_ms: Floats
     kernel_ms: Floats
@@ -83,6 +83,8 @@ def host_time(step_times: tuple[StepTimes, ...]) -> tuple[HostTime, ...]:
 _EAGER = "EagerLocalExecute: "
 # The call from Python around an eager op.
 _EAGER_CALL = "TFE_Py_FastPathExecute_C"
+# Any call of JAX from Python; inside of a compiled function there are none, but for the time in which it is traced.
+_JAX_CALL = "PjitFunction("
 # Ops that a graph run, too, executes eagerly a few times a step.
 _NOT_EAGER = frozenset(
     {
@@ -91,13 +93,13 @@ _NOT_EAGER = frozenset(
     }
 )  # fmt: skip
 _FUNCTION = re.compile(r"__(inference|forward|backward)_")
-_KERNELS = frozenset({"EagerKernelExecute", "KernelAndDeviceFunc::Run"})
+_KERNELS = frozenset({"EagerKernelExecute", "KernelAndDeviceFunc::Run", "ThunkExecutor::Execute"})
 _TRACING = "tf.function-graph_building"
 # XLA below TensorFlow and JAX; torch.compile marks its phases (torch/_dynamo/utils.py: dynamo_timed).
 _COMPILE = re.compile(r"backend_compile(_and_load)?|\w+Client::Compile(AndLoad)?|\w+Compiler::RunBackend|.*\(dynamo_timed\)")
 # Calls that return when the device is done; freeing device memory waits for it as well.
 _SYNC = re.compile(
-    r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)(Free|Memcpy)|hipMemcpyWithStream|cuMemFree(_v2)?"
+    r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)(Free|Memcpy)|hipMemcpyWithStream|cuMemFree(_v2)?|np\.asarray\(jax\.Array\)"
 )
 _ITEM = "aten::item"
 
@@ -107,20 +109,34 @@ def _is_eager(name: str) -> bool:
     return op != name and op not in _NOT_EAGER and _FUNCTION.match(op) is None
 
 
+def _is_jax_call(name: str) -> bool:
+    return name.startswith(_JAX_CALL)
+
+
+_RUNTIMES = (("TensorFlow", _EAGER), ("JAX", _JAX_CALL))
+
+
 def _host_time(times: StepTimes) -> HostTime:
     trace, edges = times.steps.trace, times.edges_ms
-    eager, kernels = select(trace, _is_eager), select(trace, _KERNELS.__contains__)
+    busy = device_intervals(trace)
+    kernels = busy if len(busy[0]) else select(trace, _KERNELS.__contains__)
+    names = {name for line in trace.host_lines[:1] for name in line.names}
+    runtime = next((runtime for runtime, prefix in _RUNTIMES if any(name.startswith(prefix) for name in names)), "")
+    is_op = _is_eager if runtime != "JAX" else _is_jax_call
+    eager = select(trace, is_op)
+    if runtime == "JAX":
+        eager = merged(*eager)
     calls = joined((eager, select(trace, lambda name: name == _EAGER_CALL)))
     compiling = select(trace, lambda name: _COMPILE.fullmatch(name) is not None)
     tracing = select(trace, lambda name: name == _TRACING)
-    sync, busy = select(trace, lambda name: _SYNC.fullmatch(name) is not None), device_intervals(trace)
+    sync = select(trace, lambda name: _SYNC.fullmatch(name) is not None)
     return HostTime(
         times=times,
-        has_eager=any(name.startswith(_EAGER) for line in trace.host_lines[:1] for name in line.names),
+        eager_runtime=runtime,
         eager_ops=counted(eager[0], edges),
         eager_ms=_outside(calls, times.waits, edges),
         kernel_ms=_outside(kernels, times.waits, edges),
-        top_ops=named_times(trace, _is_eager, edges),
+        top_ops=named_times(trace, is_op, edges),
         functions=_functions(trace, edges),
         tracing_ms=covered(*tracing, edges),
         compiles=counted(merged(*compiling)[0], edges),
@@ -197,11 +213,11 @@ def _compiled(trace: Trace, compiling: Intervals) -> str:
     longest = int((ends - starts).argmax())
     best: tuple[float, str] | None = None
     functions = frozenset().union(*(_called(line) for line in trace.host_lines))
-    for line, mask in _marked(trace, lambda name: name.startswith("PjitFunction(") or name in functions):
+    for line, mask in _marked(trace, lambda name: name.startswith(_JAX_CALL) or name in functions):
         mask &= (line.start_ms <= starts[longest]) & (line.end_ms >= ends[longest])
         for i in np.flatnonzero(mask).tolist():
             best = min(best or (np.inf, ""), (float(line.duration_ms[i]), line.names[line.ids[i]]))
-    return "" if best is None else best[1].removeprefix("PjitFunction(").removesuffix(")")
+    return "" if best is None else best[1].removeprefix(_JAX_CALL).removesuffix(")")
 
 
 def _called(line: Line) -> frozenset[str]:

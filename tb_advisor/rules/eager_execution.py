@@ -1,4 +1,4 @@
-"""TensorFlow runs the training step op by op instead of as a graph.
+"""TensorFlow or JAX runs the training step op by op instead of as a graph.
 
 ## Why it matters
 
@@ -8,18 +8,19 @@ the whole step. Nothing is fused, nothing runs in parallel, and an accelerator w
 ## How it is found
 
 From a profiler capture with three whole steps or more: the ops that TensorFlow ran eagerly (`EagerLocalExecute`), those
-left out that a graph run executes eagerly, too (the iterator, summaries, constants, calls of functions). It is a
-warning from `warn_ops` (100) ops a step on that take `warn_share` (20%) of the step time with the Python call around
-them, worth knowing from `info_ops` (30) and `info_share` (10%) on. A graph run has up to 4 such ops a step, a small
-model that runs eagerly 70, a convolutional one 250 and more. Without both a count and a share a tiny step would be an
-alarm.
+left out that a graph run executes eagerly, too (the iterator, summaries, constants, calls of functions); in JAX, the
+calls from Python that are in no other (`PjitFunction`). It is a warning from `warn_ops` (100) ops a step on that take
+`warn_share` (20%) of the step time with the Python call around them, worth knowing from `info_ops` (30) and
+`info_share` (10%) on. A graph run has up to 4 such ops a step, a small model that runs eagerly 70, a convolutional one
+250 and more. Without both a count and a share a tiny step would be an alarm.
 
-What a graph can win is the time in which no kernel runs and no input is waited for; that is the bound that is given.
+What a graph wins is at least the time in which no kernel runs and no input is waited for. An upper bound is not known,
+since the time of a tiny kernel is mostly its launch.
 
 ## When it is wrong
 
-A step that is made of few, large ops gains little, and debugging is a good reason to run eagerly. JAX without `jit` and
-PyTorch, which runs op by op by design, are not judged here.
+A step that is made of few, large ops gains little, and debugging is a good reason to run eagerly. PyTorch, which runs op by
+op by design, is not judged here.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_advisor.diagnosis import Diagnosis, Severity, TableExhibit
+from tb_advisor.diagnosis import Diagnosis, Impact, Severity, TableExhibit
 from tb_advisor.evidence.host_time import HostTime
+from tb_advisor.evidence.trace_steps import StepTimes
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
-from tb_advisor.step_cost import by_capture, chart, confidence, impact, share, step_s
+from tb_advisor.step_cost import by_capture, chart, confidence, share, step_s
 
 _MOST_ROWS = 8
 
@@ -47,9 +49,9 @@ def eager_execution(
     info_share: float = 0.1,
 ) -> Iterator[Diagnosis]:
     """One diagnosis a capture, of the host with most eager ops."""
-    if not any(host.has_eager for host in host_time):
+    if not any(host.eager_runtime for host in host_time):
         raise Missing(
-            "the capture {capture} holds no event of TensorFlow's eager runtime (EagerLocalExecute)",
+            "the capture {capture} holds no event of the eager runtimes of TensorFlow and JAX (EagerLocalExecute, PjitFunction)",
             capture=host_time[0].times.capture.name,
         )
     for hosts in by_capture(host_time):
@@ -62,12 +64,15 @@ def eager_execution(
 
 def _diagnosis(host: HostTime, ops: float, spent: float, severity: Severity) -> Diagnosis:
     times, count = host.times, len(host.times.numbers)
-    outside_ms = times.period_ms - times.wait_ms - host.kernel_ms
-    rows = tuple((op.name.split(": ", 1)[-1], op.calls / count, op.total_ms / count) for op in host.top_ops[:_MOST_ROWS])
+    has_kernels = bool(host.kernel_ms.any())
+    cost_ms = times.period_ms - times.wait_ms - host.kernel_ms if has_kernels else host.eager_ms
+    place = "outside of kernels" if has_kernels else "in calls of ops"
+    rows = tuple((_op(op.name), op.calls / count, op.total_ms / count) for op in host.top_ops[:_MOST_ROWS])
     return Diagnosis(
         Message(
-            "Each step runs {ops:.0f} TensorFlow ops one by one, which takes {spent:%} of its {step:duration}.",
+            "Each step runs {ops:.0f} {runtime} ops one by one, which takes {spent:%} of its {step:duration}.",
             ops=ops,
+            runtime=host.eager_runtime,
             spent=spent,
             step=step_s(times),
         ),
@@ -75,10 +80,24 @@ def _diagnosis(host: HostTime, ops: float, spent: float, severity: Severity) -> 
         confidence(times),
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
-        impact=impact(times, share(times, outside_ms)),
+        impact=_impact(times, share(times, cost_ms), place),
         exhibits=(
-            chart(times, outside_ms, Message("outside of kernels"), "framework_op_stats"),
+            chart(times, cost_ms, Message(place), "framework_op_stats"),
             TableExhibit(Message("Eager ops"), ("op", "calls a step", "time a step (ms)"), rows),
         ),
         explains=("host-bound-steps", "kernel-launch-bound", "device-idle-gaps", "low-device-utilization", "missing-xla"),
     )
+
+
+def _impact(times: StepTimes, saved: float, place: str) -> Impact:
+    """No bound: in a graph the kernels are faster as well, the more so the smaller they are."""
+    text = Message(
+        f"A step spends {{outside:duration}} {place}; without that it is {{speedup:.1f}}× faster, or more where kernels are tiny.",
+        outside=saved * step_s(times),
+        speedup=1 / max(1 - saved, 1e-3),
+    )
+    return Impact("time", text, share=saved)
+
+
+def _op(name: str) -> str:
+    return name.removeprefix("EagerLocalExecute: ").removeprefix("PjitFunction(").removesuffix(")")
