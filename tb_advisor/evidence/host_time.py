@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_advisor.evidence.intervals import Floats, Intervals, counted, covered, joined, merged
+from tb_advisor.evidence.intervals import Floats, Intervals, counted, covered, gaps, joined, merged
 from tb_advisor.evidence.trace_steps import StepTimes, device_intervals
 from tb_advisor.logdir.trace import Line, Mask, Trace
 
@@ -43,8 +43,9 @@ class HostTime:
     `eager_ops` are ops that TensorFlow or JAX (`eager_runtime`, empty where the trace tells of neither) ran one by one, `eager_ms` the
     time in their calls and `kernel_ms` the time in which something was computed, on the device where there is one, both without waits
     for input. `tracing_ms` is the building of graphs, `compiles` and `compile_ms` are compilations (XLA, torch.compile) and `compiled`
-    names what was compiled. `syncs` are calls that wait for the device and `sync_ms` is their time while no device worked; `items` are
-    values fetched one by one (`aten::item`) outside the optimizer.
+    names what was compiled; `renewal_ms` is all that a call of a new function takes but for running it, and `preparing` are these calls
+    as intervals. `syncs` are calls that wait for the device and `sync_ms` is their time while no device worked; `items` are values
+    fetched one by one (`aten::item`) outside the optimizer.
     """
 
     times: StepTimes
@@ -63,6 +64,7 @@ class HostTime:
     sync_calls: tuple[NamedTime, ...]
     items: Floats
     preparing: Intervals
+    renewal_ms: Floats
 
     @property
     def calls(self) -> int:
@@ -102,6 +104,8 @@ _SYNC = re.compile(
     r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)(Free|Memcpy)|hipMemcpyWithStream|cuMemFree(_v2)?|np\.asarray\(jax\.Array\)"
 )
 _ITEM = "aten::item"
+# What runs a graph or a compiled program on the host.
+_EXECUTING = frozenset({"ExecutorState::Process", "ThunkExecutor::Execute"})
 
 
 def _is_eager(name: str) -> bool:
@@ -129,6 +133,9 @@ def _host_time(times: StepTimes) -> HostTime:
     calls = joined((eager, select(trace, lambda name: name == _EAGER_CALL)))
     compiling = select(trace, lambda name: _COMPILE.fullmatch(name) is not None)
     tracing = select(trace, lambda name: name == _TRACING)
+    making = joined((compiling, tracing))
+    preparing = joined((making, _renewed(trace, making)))
+    executing = _without(joined((select(trace, _EXECUTING.__contains__), busy)), making)
     sync = select(trace, lambda name: _SYNC.fullmatch(name) is not None)
     return HostTime(
         times=times,
@@ -146,7 +153,8 @@ def _host_time(times: StepTimes) -> HostTime:
         sync_ms=_outside(sync, busy, edges),
         sync_calls=named_times(trace, lambda name: _SYNC.fullmatch(name) is not None, edges),
         items=counted(_items(trace), edges),
-        preparing=joined((compiling, tracing)),
+        preparing=preparing,
+        renewal_ms=_outside(preparing, executing, edges),
     )
 
 
@@ -186,6 +194,24 @@ def _outside(one: Intervals, other: Intervals, edges: Floats) -> Floats:
     return covered(*joined((one, other)), edges) - covered(*other, edges)
 
 
+def _renewed(trace: Trace, making: Intervals) -> Intervals:
+    """The calls of functions in which something was traced or compiled. Most of such a call is spent because the function is new:
+    lowering, optimising and placing its graph, loading its program.
+    """
+    at = np.sort(making[0])
+    calls = [(line.start_ms[mask], line.end_ms[mask]) for line, mask in _calls(trace)]
+    news = [np.searchsorted(at, ends) > np.searchsorted(at, starts) for starts, ends in calls]
+    return joined((starts[new], ends[new]) for (starts, ends), new in zip(calls, news, strict=True))
+
+
+def _without(one: Intervals, other: Intervals) -> Intervals:
+    """The parts of the first that the second does not cover."""
+    if not len(one[0]) or not len(other[0]):
+        return one
+    lo, hi = float(one[0].min()), float(one[1].max())
+    return gaps(*joined((gaps(*one, lo, hi), other)), lo, hi)
+
+
 def _functions(trace: Trace, edges: Floats) -> tuple[TracedFunction, ...]:
     """Calls of a `tf.function` carry the stat `tf_function_call` (``traced-nonXla``, ``notTraced-xla``, …)."""
     calls: dict[str, list[int]] = defaultdict(lambda: [0, 0, -1])
@@ -212,17 +238,18 @@ def _compiled(trace: Trace, compiling: Intervals) -> str:
         return ""
     longest = int((ends - starts).argmax())
     best: tuple[float, str] | None = None
-    functions = frozenset().union(*(_called(line) for line in trace.host_lines))
-    for line, mask in _marked(trace, lambda name: name.startswith(_JAX_CALL) or name in functions):
+    for line, mask in _calls(trace):
         mask &= (line.start_ms <= starts[longest]) & (line.end_ms >= ends[longest])
         for i in np.flatnonzero(mask).tolist():
             best = min(best or (np.inf, ""), (float(line.duration_ms[i]), line.names[line.ids[i]]))
     return "" if best is None else best[1].removeprefix(_JAX_CALL).removesuffix(")")
 
 
-def _called(line: Line) -> frozenset[str]:
-    texts = line.texts.get("tf_function_call")
-    return frozenset() if texts is None else frozenset(line.names[line.ids[i]] for i in texts.events)
+def _calls(trace: Trace) -> Iterator[tuple[Line, Mask]]:
+    """Calls of functions that are traced and compiled: those of JAX, and each `tf.function`."""
+    texts = [(line, line.texts["tf_function_call"]) for line in trace.host_lines if "tf_function_call" in line.texts]
+    names = {line.names[line.ids[i]] for line, calls in texts for i in calls.events}
+    return _marked(trace, lambda name: name.startswith(_JAX_CALL) or name in names)
 
 
 def _items(trace: Trace) -> Floats:

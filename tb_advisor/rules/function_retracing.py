@@ -13,6 +13,9 @@ warning where they are `warn_calls` (20%) of all calls or where building graphs 
 time. Two, since one trace may belong to the first evaluation or to the last, smaller batch. The usual reasons are
 Python numbers and strings as arguments, tensors of changing shape, and a function that is made anew in every step.
 
+What can be won is the time of the calls that trace, less that in which their ops run: optimising and placing the new
+graph follows each trace.
+
 ## When it is wrong
 
 A capture of the first epoch sees the traces of all batch shapes. With a handful of bucketed shapes retracing ends by
@@ -65,7 +68,7 @@ def _diagnosis(host: HostTime, severity: Severity) -> Diagnosis:
         confidence(times),
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
-        impact=impact(times, spent),
+        impact=impact(times, share(times, host.renewal_ms)),
         exhibits=(
             chart(times, host.tracing_ms, Message("tracing"), "trace_viewer@"),
             TableExhibit(Message("Functions"), ("function", "calls", "traced", "traces so far"), rows),

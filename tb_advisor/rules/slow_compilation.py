@@ -12,6 +12,9 @@ From a profiler capture with three whole steps or more: the time in the compiler
 both without the first step. From `least_compiles` (2) compilations on it is worth knowing, from `warn_share` (10%) of
 the step time on a warning. Two, since one may belong to the first evaluation or to the last, smaller batch.
 
+What can be won is the time of the calls that compile, less that in which the program runs: tracing and lowering come
+with each compilation.
+
 ## When it is wrong
 
 A capture of the first steps sees every shape for the first time. Sequences in a few buckets of length compile once a
@@ -54,7 +57,7 @@ def _diagnosis(host: HostTime, warn_share: float) -> Diagnosis:
         confidence(times),
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
-        impact=impact(times, spent),
+        impact=impact(times, share(times, host.renewal_ms)),
         exhibits=(chart(times, host.compile_ms, Message("compiling"), "trace_viewer@"),),
         explains=("step-time-outliers", "low-device-utilization"),
     )

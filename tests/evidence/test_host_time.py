@@ -43,6 +43,13 @@ def test_a_compilation_on_two_threads_is_one(tmp_path):
     assert host.compiled == ""
 
 
+def test_a_call_that_compiles_is_new_but_for_what_it_executes(tmp_path):
+    calls = [E("PjitFunction(f)", 100 * i + 20, 70) for i in range(4)]
+    host = keras(tmp_path, main=[*calls, E("backend_compile_and_load", 130, 30), E("ThunkExecutor::Execute", 170, 15)])
+    assert host.renewal_ms.tolist() == pytest.approx([55, 0, 0])
+    assert host.compiled == "f"
+
+
 def test_waiting_for_the_device_counts_while_it_is_idle(tmp_path):
     planes = gpu_steps(
         {"Compute": [E("gemm", 0, 50)]}, host=[E("cudaStreamSynchronize", 20, 40), E("cudaStreamWaitEvent", 70, 20)], count=4
