@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,7 @@ class Series:
         self.wall_times = wall_times
         self.run = run
         self.tag = tag
+        self._smoothed: dict[int, Floats] = {}
 
     @property
     def steps(self) -> Steps:
@@ -81,9 +83,12 @@ class Series:
         return self if finite.all() else self[finite]
 
     def smoothed(self, share: float = 0.05, least: int = 3) -> Floats:
-        """Centred rolling median over `share` of the points (at least `least`, odd); shape ``(n,)``."""
+        """Centred rolling median over `share` of the points (at least `least`, odd); shape ``(n,)``, read-only."""
         window = max(least, round(share * len(self)))
-        return rolling_median(self.values, window)
+        if window not in self._smoothed:
+            self._smoothed[window] = rolling_median(self.values, window)
+            self._smoothed[window].flags.writeable = False
+        return self._smoothed[window]
 
     @property
     def start(self) -> float:
@@ -148,7 +153,7 @@ class Series:
 
     def share_of_run(self, step: int) -> float:
         """How much of the run had passed at `step`, 0 to 1."""
-        first, last = int(self.steps[0]), int(self.steps[-1])
+        first, last = int(self._steps[0]), int(self._steps[-1])
         return (step - first) / (last - first) if last > first else 0.0
 
     def seconds_after(self, step: int) -> float:
@@ -158,7 +163,7 @@ class Series:
 
     def shares_axis_with(self, other: Series) -> bool:
         """Whether both count steps in the same unit: they end within a factor of two of each other."""
-        a, b = int(self.steps[-1]) + 1, int(other.steps[-1]) + 1
+        a, b = int(self._steps[-1]) + 1, int(other._steps[-1]) + 1
         return a <= 2 * b and b <= 2 * a
 
     def at(self, other: Series) -> Floats:
@@ -244,8 +249,8 @@ def joined_histograms(parts: Sequence[Histograms]) -> Histograms:
 def rolling_median(values: Floats, window: int) -> Floats:
     """Centred rolling median of `values` with an odd `window`; at the ends the window shrinks symmetrically.
 
-    Shape ``(n,)``. Time is O(n · window) in NumPy; windows above 501 points are computed on block medians and
-    interpolated.
+    Shape ``(n,)``, NaN where a window holds a NaN. Time is O(n · window) in NumPy; windows above 501 points are computed
+    on block medians and interpolated.
     """
     n = len(values)
     half = min(window // 2, (n - 1) // 2)
@@ -254,19 +259,39 @@ def rolling_median(values: Floats, window: int) -> Floats:
     if half > 250:
         return _rolling_median_of_blocks(values, half)
     result = np.empty(n)
+    result[:half] = _growing_medians(values[: 2 * half - 1])
+    result[n - half :] = _growing_medians(values[n - 2 * half + 1 :][::-1])[::-1]
     windows = np.lib.stride_tricks.sliding_window_view(values, 2 * half + 1)
-    for first in range(0, len(windows), 65536):
-        block = windows[first : first + 65536]
-        result[half + first : half + first + len(block)] = np.median(block, axis=1)
-    for i in range(half):
-        result[i] = np.median(values[: 2 * i + 1])
-        result[n - 1 - i] = np.median(values[n - 1 - 2 * i :])
+    rows = (1 << 18) // (2 * half + 1)  # 2 MB at a time: what fits a cache
+    for first in range(0, len(windows), rows):
+        block = windows[first : first + rows]
+        # np.median of an odd number of values is this too, and takes eight times as long.
+        result[half + first : half + first + len(block)] = np.partition(block, half, axis=1)[:, half]
+    bad = np.isnan(values)
+    if bad.any():
+        seen = np.concatenate([[0], np.cumsum(bad)])
+        reach = np.minimum(np.minimum(np.arange(n), np.arange(n)[::-1]), half)
+        result[seen[np.arange(n) + reach + 1] > seen[np.arange(n) - reach]] = np.nan
     return result
+
+
+def _growing_medians(values: Floats) -> list[float]:
+    """The medians of the first value, the first three, the first five, …"""
+    sorted_so_far: list[float] = []
+    medians = []
+    for count, value in enumerate(values.tolist()):
+        insort(sorted_so_far, value)
+        if count % 2 == 0:
+            medians.append(sorted_so_far[count // 2])
+    return medians
 
 
 def _rolling_median_of_blocks(values: Floats, half: int) -> Floats:
     block = max(1, half // 50)
     edges = np.arange(0, len(values), block)
     centres = np.minimum(edges + (block - 1) / 2, len(values) - 1)
-    medians = np.array([np.median(values[e : e + block]) for e in edges])
+    whole = len(values) // block * block
+    medians = np.median(values[:whole].reshape(-1, block), axis=1)
+    if whole < len(values):
+        medians = np.append(medians, np.median(values[whole:]))
     return np.interp(np.arange(len(values)), centres, rolling_median(medians, 2 * (half // block) + 1))

@@ -41,6 +41,15 @@ def test_rolling_median_ignores_a_spike():
     assert rolling_median(np.array([1.0, 1, 1, 9, 1, 1, 1]), 3).tolist() == [1, 1, 1, 1, 1, 1, 1]
 
 
+@pytest.mark.parametrize(("points", "window"), [(1, 3), (2, 3), (7, 5), (40, 15), (40, 99), (700, 35)])
+def test_a_rolling_median_is_the_median_of_each_window(points, window):
+    values = np.random.default_rng(points).normal(0, 1, points)
+    values[points // 2 :][:2] = [np.inf, np.nan][: points - points // 2]
+    reach = [min(i, points - 1 - i, window // 2) for i in range(points)]
+    expected = [np.median(values[i - r : i + r + 1]) for i, r in enumerate(reach)]
+    assert np.array_equal(rolling_median(values, window), expected, equal_nan=True)
+
+
 def test_a_wide_rolling_median_follows_the_trend():
     values = np.linspace(10, 0, 20_000)
     assert np.abs(rolling_median(values, 1001) - values)[600:-600].max() < 0.02

@@ -250,7 +250,19 @@ def make_t(root: Path, written: Written, scale: float) -> None:
         write_run(root / f"sweep_{number % 10}" / f"run_{number:03}", written, cycles(summaries, steps, walls, train.astype(np.float32)))
 
 
-MAKERS = {"s": make_s, "m": make_m, "l": make_l, "h": make_h, "i": make_i, "n": make_n, "f": make_f, "t": make_t}
+def make_r(root: Path, written: Written, scale: float) -> None:
+    """40 trainings of 2,000 steps whose 10 tags have roles, in train and validation, 800,000 points."""
+    of_split = {
+        "train": ("loss", "accuracy", "learning_rate", "grad_norm", "memory_mb", "samples_per_second"),
+        "validation": ("loss", "accuracy", "f1", "auc"),
+    }
+    for number in range(40):
+        for split, names in of_split.items():
+            blocks = scalars(written, [simple_value(tag) for tag in names], scaled(2_000, scale), number)
+            write_run(root / f"run_{number:02}" / split, written, blocks, name="1700000000.host.1.0")
+
+
+MAKERS = {"s": make_s, "m": make_m, "l": make_l, "h": make_h, "i": make_i, "n": make_n, "f": make_f, "t": make_t, "r": make_r}
 
 
 def make(size: str, cache: Path, scale: float = 1.0) -> tuple[Path, Written]:
