@@ -133,10 +133,11 @@ class Series:
         """Where the level begins to change: the index of the point, and whether it changes at once (a step) or goes on changing (a ramp).
 
         The better fit, in least squares over the smoothed curve, of a step and of a ramp that begin at one of up to `most`
-        points. Takes finite values only, at least 3.
+        points. Its two points at either end count as the next one, since nothing smooths them. Takes finite values only, at
+        least 3.
         """
         at = np.linspace(0, len(self) - 1, min(len(self), 5 * most)).astype(np.int64)
-        smooth = self.smoothed()[at]
+        smooth = self.smoothed()[np.clip(at, 2, len(self) - 3) if len(self) > 5 else at]
         scale = float(np.abs(smooth).max())
         if scale == 0:
             return 0, False

@@ -77,9 +77,9 @@ class Accuracies:
 
 def accuracies(roles: Roles) -> Accuracies:
     """The accuracies of the job, as far as they are logged, also where they are in percent. That of validation is the partner of
-    that of training.
+    that of training. One that is zero all the time was not measured: Keras logs that where the metric is not one of the task.
     """
-    found = [metric for metric in map(_metric, roles.of("metric")) if metric.is_accuracy]
+    found = [metric for metric in map(_metric, roles.of("metric")) if metric.is_accuracy and metric.series.finite.stored_values.any()]
     train = min((m for m in found if not m.is_validation), key=lambda m: _rank(m, None), default=None)
     val = min((m for m in found if m.is_validation), key=lambda m: _rank(m, train), default=None)
     return Accuracies(_as_share(train), _as_share(val))

@@ -48,6 +48,7 @@ def find_spikes(
     window: int = 15,
     min_ratio: float = 1.5,
     min_deviations: float = 12.0,
+    min_log_deviations: float = 4.0,
     min_progress: float = 0.3,
     max_recovery: float = 0.08,
     skip_share: float = 0.02,
@@ -66,6 +67,7 @@ def find_spikes(
         peak
         for peak in _peaks(high, loss.values)
         if residual[peak] >= min_deviations / 2 * _spread_nearby(residual, peak, 2 * window)
+        and _log_deviations(loss.values, level, peak) >= min_log_deviations
         and _recovers(loss.values, level, peak, longest)
     )
     return Spikes(loss, peaks, level, progress)
@@ -79,6 +81,16 @@ def _level(values: Floats, window: int) -> Floats:
     behind = window // 2 + 1
     level: Floats = np.minimum(around, np.concatenate([around[:behind], around[:-behind]]))
     return level
+
+
+def _log_deviations(values: Floats, level: Floats, peak: int) -> float:
+    """How many scaled median absolute deviations a peak lies above its level in logarithms; infinite where the loss is not
+    positive.
+    """
+    if values.min() <= 0 or level.min() <= 0:
+        return np.inf
+    ratios = np.log(values / level)
+    return float(ratios[peak] / max(1.4826 * float(np.median(np.abs(ratios))), 1e-12))
 
 
 def _spread_nearby(residual: Floats, peak: int, points: int) -> float:

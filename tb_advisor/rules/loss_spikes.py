@@ -11,7 +11,9 @@ sample of the points and clips outliers, so that a short spike is often not in i
 The local level of each point is the median of the `window` (15) points around it, or of the points just before it
 where that is lower. A spike is at least `min_ratio`
 (1.5) times that level, at least `min_deviations` (12) times the scaled median absolute residual above it (half of that
-where the residuals nearby are larger: a loss is noisier before it has converged), and rises
+where the residuals nearby are larger: a loss is noisier before it has converged), and `min_log_deviations` (4) of them in
+logarithms, since the noise of small batches multiplies: where single batches lie at twice and half the level all the time,
+one at four times is no spike (real ones were 7 and more, single batches of healthy runs up to 3). It rises
 by at least `min_progress` (30%) of the way that the loss fell in the whole run: the last keeps single outlier batches
 at convergence silent. It must be back at half its height within 12 points or `max_recovery` (8%) of the run. The
 first `skip_share` (2%) of the run, where the loss falls steeply, is left out, and more spikes than `max_share` (2%)
@@ -50,6 +52,7 @@ def loss_spikes(
     window: int = 15,
     min_ratio: float = 1.5,
     min_deviations: float = 12.0,
+    min_log_deviations: float = 4.0,
     min_progress: float = 0.3,
     max_recovery: float = 0.08,
     skip_share: float = 0.02,
@@ -62,6 +65,7 @@ def loss_spikes(
         window=window,
         min_ratio=min_ratio,
         min_deviations=min_deviations,
+        min_log_deviations=min_log_deviations,
         min_progress=min_progress,
         max_recovery=max_recovery,
         skip_share=skip_share,

@@ -14,8 +14,11 @@ the run, never fell below `min_left` (50%) of its start, which is the logarithm 
 knows nothing. (Healthy classifiers among the runs that this was tried on end above 85% and below 45% of their start, label
 smoothing included.) Where a penalty lifts the start, the loss may end at the level of a guess instead: within
 `guess_tolerance` (10%) of the negative logarithm of the accuracy, which is where a model ends that gives the same probability
-to 1/accuracy classes. Where only the prediction of numbers is measured (MAE, RMSE, R² …), the loss must stay above
-`min_left_of_regression` (75%) of its start: the model explains little more than a constant would.
+to 1/accuracy classes. More than `max_classes` (20) outcomes, told by the first loss, are not judged: what comes next in a text
+is random by nature, and a good model of it is right less than half of the time.
+
+Where only the prediction of numbers is measured (MAE, RMSE, R² …), the loss must stay above `min_left_of_regression` (75%) of
+its start: the model explains little more than a constant would.
 
 The loss must have moved by `min_fall` (5%), or nothing is learned at all, which is another diagnosis; it must not end above
 its start; and the job must be over. Fewer than `min_points` (10) points say nothing.
@@ -60,6 +63,7 @@ def underfitting(
     finished: bool,
     *,
     max_accuracy: float = 0.7,
+    max_classes: int = 20,
     min_left: float = 0.5,
     min_left_of_regression: float = 0.75,
     guess_tolerance: float = 0.1,
@@ -78,7 +82,8 @@ def underfitting(
     if known:
         if max(float(accuracy.smoothed().max()) for accuracy in known) > max_accuracy:
             return
-        if left < min_left and not _guesses(loss.end, known[0].end, guess_tolerance):
+        guesses = _guesses(loss.end, known[0].end, guess_tolerance)
+        if not guesses and (left < min_left or loss.values[0] > math.log(max_classes)):
             return
     elif left < min_left_of_regression:
         return

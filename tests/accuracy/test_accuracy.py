@@ -41,15 +41,7 @@ LABEL_OF = {
 JUDGED = {LABEL_OF[rule.id] for rule in all_rules() if rule.id in LABEL_OF}
 
 # What is wrong today, with the reason. Everything else is held to be right.
-KNOWN_FALSE = {
-    # One of 4,000 batches of six: the squared error of so few examples varies by factors.
-    ("wave-single-batches", "loss_spike"),
-    # Language: no model of it is right more often than that.
-    ("words-step-decay", "underfitting"),
-    ("tensorflow-words-sigmoid", "underfitting"),
-    # A regression that logs an accuracy of zero.
-    ("plane-runs-on", "underfitting"),
-}
+KNOWN_FALSE: set[tuple[str, str]] = set()
 KNOWN_MISSED = {
     # 70% of the loss is left and the second half brought 35% of its fall: between the two conditions of unfinished-training.
     ("images-too-short", "underfitting"),

@@ -105,3 +105,8 @@ def test_every_metric_has_its_split_direction_and_partner():
 def test_no_metric_is_said():
     with pytest.raises(Missing, match="no tag plays the role of a metric"):
         evidence(curve("exp", "loss"))["metrics"]
+
+
+def test_an_accuracy_that_is_always_zero_was_not_measured():
+    with pytest.raises(Missing, match="train_accuracy"):
+        evidence(curve("exp/train", "epoch_accuracy", [0.0] * 20), curve("exp/train", "epoch_loss"))["train_accuracy"]

@@ -75,6 +75,14 @@ def test_a_restart_just_before_is_named():
     assert found.summary.endswith("The run had been restarted at step 148.")
 
 
+def multiplicative():
+    """The squared error of a few examples a batch: its noise grows with its level."""
+    values = 0.4 * np.exp(0.57 * np.random.default_rng(3).standard_normal(2000))
+    values[:100] *= np.linspace(1.2, 1, 100)
+    values[1500] = 1.64
+    return [*values]
+
+
 @pytest.mark.parametrize(
     ("reason", "values"),
     [
@@ -85,6 +93,7 @@ def test_a_restart_just_before_is_named():
         ("heavy-tailed noise", [v * (3 if i % 9 == 0 else 1) for i, v in enumerate(falling(400))]),
         ("noise that is larger before the loss has converged", [*noisy_then_calm()]),
         ("a rise that stays", [*falling(200), *([5.0] * 200)]),
+        ("single batches at twice and half the level, and one at four times", multiplicative()),
         ("an outlier batch at convergence", [*falling(380, start=2.3, end=0.001), 0.1, *([0.001] * 20)]),
     ],
 )

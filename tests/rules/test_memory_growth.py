@@ -21,9 +21,9 @@ def logged(values, tag="system/gpu_memory_mb", **more):
 
 def test_a_steady_leak_is_told_in_bytes_a_step():
     (found,) = check(logged(LEAK, step=10))
-    assert found.summary == "system/gpu_memory_mb rose from 1,210 MB at step 210 to 1,960 MB (+61.7%) and rises on, 1 MB a step."
-    assert (found.onset_step, found.last_step, found.confidence) == (210, 1000, Confidence.HIGH)
-    assert str(found.impact.text) == "Another run of this length would need 755 MB more."
+    assert found.summary == "system/gpu_memory_mb rose from 1,220 MB at step 220 to 1,960 MB (+61.7%) and rises on, 1 MB a step."
+    assert (found.onset_step, found.last_step, found.confidence) == (220, 1000, Confidence.HIGH)
+    assert str(found.impact.text) == "Another run of this length would need 745 MB more."
 
 
 def test_a_leak_that_starts_late():

@@ -50,6 +50,7 @@ def test_a_regression_that_explains_little_is_found():
         ("overfitting: only validation is low", falling(40, start=2.3, end=0.01), GOOD, LOW),
         ("heavy augmentation: only training is low", PLATEAU, LOW, GOOD),
         ("many classes on their way", falling(40, start=6.9, end=2.2), LOW, LOW),
+        ("what comes next in a text", falling(40, start=3.2, end=2.05), [0.31] * 40, [0.3] * 40),
         ("nothing moves", [2.3] * 40, [0.1] * 40, [0.1] * 40),
         ("diverged", [*np.linspace(2.3, 2.0, 20), *np.linspace(2.0, 6.0, 20)], LOW, LOW),
         ("was good before it broke", [*np.linspace(2.3, 0.3, 30), *([2.2] * 10)], [*GOOD[:35], 0.1, 0.1, 0.1, 0.1, 0.1], None),
