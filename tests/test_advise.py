@@ -14,7 +14,7 @@ from tb_advisor.rule import Rule
 from tb_advisor.rules import all_rules
 from tb_advisor.rules.overfitting import overfitting
 from tb_advisor.rules.overtraining import overtraining
-from tests.builders import event_file, falling
+from tests.builders import event_file, falling, scalar_event, write_events
 
 
 def toy(name, check, evidence=("train_loss",)):
@@ -184,10 +184,10 @@ def test_other_rules_are_asked_anew(tmp_path):
 
 
 def test_a_job_that_was_running_is_finished_once_its_files_have_been_quiet(tmp_path, monkeypatch):
-    event_file(tmp_path, {"loss": falling(20)})
+    written = time.time()
+    write_events(tmp_path, [scalar_event("loss", step, value, written - 20 + step) for step, value in enumerate(falling(20))])
     judged, cache = [], Cache()
     rules = [spy(judged)]
-    written = time.time()
     finished = []
     for seconds in (0, 1, 2 * QUIET_SECONDS, 3 * QUIET_SECONDS):
         monkeypatch.setattr(time, "time", lambda now=written + seconds: now)

@@ -9,20 +9,25 @@ from tb_advisor.logdir.jobs import Job
 
 QUIET_GAPS = 5
 QUIET_SECONDS = 60.0
+# Writers flush within two minutes: a file that changed so long after its newest event was copied, not written.
+COPIED_SECONDS = 3600.0
 
 
 def finished(job: Job) -> bool:
-    """Whether no file of the job grew for several times its usual gap between events, and for at least a minute."""
+    """Whether the job did not grow for several times its usual gap between events, and for at least a minute."""
     return job.read_at > quiet_until(job)
 
 
 def quiet_until(job: Job) -> float:
     """When the job counts as finished if no file grows before, in seconds since the epoch.
 
-    The usual gap is the 95th percentile of the gaps in wall time within each tag, of the tag where it is longest.
+    The usual gap is the 95th percentile of the gaps in wall time within each tag, of the tag where it is longest. A job
+    grew last when its files changed last, or, where they were copied since, when its newest event was written.
     """
     gaps = [float(np.percentile(np.diff(s.wall_times), 95)) for s in job.scalars if len(s) > 1]
-    return job.last_written + max(QUIET_SECONDS, QUIET_GAPS * max(gaps, default=0.0))
+    newest = max((float(s.wall_times[-1]) for s in job.scalars if len(s)), default=job.last_written)
+    grew = newest if job.last_written - newest > COPIED_SECONDS else job.last_written
+    return grew + max(QUIET_SECONDS, QUIET_GAPS * max(gaps, default=0.0))
 
 
 def task(roles: Roles) -> str:
