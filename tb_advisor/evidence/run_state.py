@@ -10,7 +10,7 @@ from tb_advisor.logdir.jobs import Job
 QUIET_GAPS = 5
 QUIET_SECONDS = 60.0
 # Writers flush within two minutes: a file that changed so long after its newest event was copied, not written.
-COPIED_SECONDS = 3600.0
+COPIED_SECONDS = 600.0
 
 
 def finished(job: Job) -> bool:
