@@ -10,6 +10,7 @@ what lies in the log directory                               job
 ``exp`` + ``exp/loss_train`` with one tag ``loss``           ``exp`` (`add_scalars`)
 ``exp`` + ``exp/loss/train`` with one tag ``loss``           ``exp`` (tensorboardX)
 ``exp`` + ``exp/1624683188.28``                              ``exp`` (`add_hparams`)
+``exp`` + ``exp/debug`` with a debugger's dump               ``exp``
 anything else                                                the run itself
 ===========================================================  =======================
 """
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tb_advisor.logdir.attachments import Attachment, find_attachments
 from tb_advisor.logdir.captures import ENDINGS as CAPTURE_ENDINGS
 from tb_advisor.logdir.captures import Capture, find_captures
 from tb_advisor.logdir.event_file import (
@@ -71,12 +73,14 @@ class JobFiles:
     name: str
     runs: tuple[RunFiles, ...]
     captures: tuple[Capture, ...]
+    attachments: tuple[Attachment, ...] = ()
 
     @cached_property
     def fingerprints(self) -> tuple[Fingerprint, ...]:
-        """Those of all event files and capture files."""
+        """Those of all event files, capture files and attachments."""
         of_captures = (fingerprint(path) for capture in self.captures for path in capture.files)
-        return (*(print_ for run in self.runs for print_ in run.fingerprints), *of_captures)
+        of_attachments = (fingerprint(path) for attachment in self.attachments for path in attachment.files)
+        return (*(print_ for run in self.runs for print_ in run.fingerprints), *of_captures, *of_attachments)
 
     @cached_property
     def bytes(self) -> int:
@@ -105,7 +109,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Job:
-    """One training job: its runs and captures.
+    """One training job: its runs and captures, and what else lies with them.
 
     `read_at` and `last_written` are seconds since the epoch: when the job was read, and when its event files last grew.
     """
@@ -115,6 +119,7 @@ class Job:
     captures: tuple[Capture, ...] = ()
     read_at: float = 0.0
     last_written: float = 0.0
+    attachments: tuple[Attachment, ...] = ()
 
     @cached_property
     def scalars(self) -> tuple[Series, ...]:
@@ -242,20 +247,27 @@ def find_jobs(logdir: Path) -> list[JobFiles]:
         raise LogdirError(f"{str(logdir)!r} is not a directory; give the directory that holds the event files")
     runs: dict[str, RunFiles] = {}
     captures: list[Capture] = []
+    attachments: list[Attachment] = []
     for name, directory, names in _walk(logdir):
         files = tuple(f"{directory}/{n}" for n in names if is_event_file(n))
         if files:
             runs[name] = RunFiles(name, files, tuple(map(fingerprint, files)))
         if any(n.endswith(CAPTURE_ENDINGS) for n in names):
             captures.extend(find_captures(_run_of_session(name), Path(directory), names))
+        attachments.extend(find_attachments(name, Path(directory), names))
     grouped_runs: dict[str, list[RunFiles]] = defaultdict(list)
     grouped_captures: dict[str, list[Capture]] = defaultdict(list)
     for name, run in runs.items():
         grouped_runs[_job_of(name, runs)].append(run)
     for capture in captures:
         grouped_captures[_job_of(capture.run, runs)].append(capture)
-    names = sorted({*grouped_runs, *grouped_captures})
-    return [JobFiles(name, tuple(grouped_runs[name]), tuple(grouped_captures[name])) for name in names]
+    grouped_attachments: dict[str, list[Attachment]] = defaultdict(list)
+    jobs = dict.fromkeys([*grouped_runs, *grouped_captures])
+    only = _only_jobs(grouped_runs)
+    for attachment in attachments:
+        grouped_attachments[_job_beside(_job_of(attachment.directory, runs), jobs, only)].append(attachment)
+    names = sorted({*jobs, *grouped_attachments})
+    return [JobFiles(n, tuple(grouped_runs[n]), tuple(grouped_captures[n]), tuple(grouped_attachments[n])) for n in names]
 
 
 def read_jobs(found: Sequence[JobFiles], cache: RunCache) -> Iterator[Job]:
@@ -276,7 +288,7 @@ def read_jobs(found: Sequence[JobFiles], cache: RunCache) -> Iterator[Job]:
 
 def _job(files: JobFiles, runs: Mapping[str, Run]) -> Job:
     written = [mtime for run in files.runs for _, mtime, _ in run.fingerprints]
-    return Job(files.name, runs, files.captures, time.time(), max(written, default=0) / 1e9)
+    return Job(files.name, runs, files.captures, time.time(), max(written, default=0) / 1e9, files.attachments)
 
 
 def _run(name: str, files: Sequence[EventFile]) -> Run:
@@ -365,6 +377,28 @@ def _job_of(name: str, runs: Mapping[str, RunFiles]) -> str:
     if not _is_part_of_parent(name, parent, runs):
         return name
     return _job_of(parent, runs) if parent in runs else parent
+
+
+def _only_jobs(names: Iterable[str]) -> dict[str, str]:
+    """Each directory with exactly one job somewhere below it, and that job."""
+    below: dict[str, str | None] = {}
+    for name in names:
+        directory = name
+        while directory != ".":
+            directory = _parent(directory)
+            below[directory] = None if directory in below else name
+    return {directory: name for directory, name in below.items() if name is not None}
+
+
+def _job_beside(directory: str, jobs: Mapping[str, object], only: Mapping[str, str]) -> str:
+    """The job that other files in `directory` belong to: the one of its name, the one that it lies in, or the `only` one that lies below
+    or beside it. Where there are several, the files stand for a job of their own.
+    """
+    parent = _parent(directory)
+    for name in (directory, parent):
+        if name in jobs:
+            return name
+    return only.get(directory) or only.get(parent) or directory
 
 
 def _is_part_of_parent(name: str, parent: str, runs: Mapping[str, RunFiles]) -> bool:

@@ -153,3 +153,31 @@ def test_a_family_shares_a_parent_and_tags(tmp_path):
     event_file(tmp_path / "sweep/d", {"reward": [1.0]})
     families = find_families(load(tmp_path).jobs)
     assert [(family.name, [job.name for job in family.jobs]) for family in families] == [("sweep", ["sweep/a", "sweep/b"])]
+
+
+@pytest.mark.parametrize(
+    ("runs", "directory", "job"),
+    [
+        (["exp/train", "exp/validation"], "exp/train", "exp"),
+        (["train", "validation"], ".", "."),
+        (["train", "validation"], "debug", "."),
+        (["exp/train"], ".", "exp"),
+        (["exp/train"], "debug", "exp"),
+        (["exp/train", "exp/validation"], "exp/debug", "exp"),
+        (["fit/20261130/train"], ".", "fit/20261130"),
+        (["a", "b"], ".", "."),
+        (["a", "b"], "debug", "debug"),
+        (["a", "b"], "b/debug", "b"),
+        ([], ".", "."),
+    ],
+)
+def test_a_dump_or_projector_belongs_to_the_job_it_lies_with(tmp_path, runs, directory, job):
+    for name in runs:
+        event_file(tmp_path / name, {"epoch_loss": [1.0, 0.5]})
+    (tmp_path / directory).mkdir(parents=True, exist_ok=True)
+    for name in ("tfdbg_events.17.host.metadata", "tfdbg_events.17.host.execution", "projector_config.pbtxt", "other.metadata"):
+        (tmp_path / directory / name).write_text("")
+    found = {files.name: [(a.kind, [path.name[-9:] for path in a.files]) for a in files.attachments] for files in find_jobs(tmp_path)}
+    assert found[job] == [("dump", [".metadata", "execution"]), ("projector", ["fig.pbtxt"])]
+    assert not any(attached for name, attached in found.items() if name != job)
+    assert job in {read.name for read in load(tmp_path).jobs if read.attachments}
