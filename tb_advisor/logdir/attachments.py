@@ -27,7 +27,9 @@ def find_attachments(name: str, directory: Path, names: list[str]) -> list[Attac
     for metadata in names:
         if metadata.startswith(_DUMP_PREFIX) and metadata.endswith(DUMP_ENDINGS[0]):
             dump = metadata.removesuffix(DUMP_ENDINGS[0])
-            found.append(Attachment(DUMP, name, tuple(directory / f"{dump}{ending}" for ending in DUMP_ENDINGS if f"{dump}{ending}" in names)))
+            found.append(
+                Attachment(DUMP, name, tuple(directory / f"{dump}{ending}" for ending in DUMP_ENDINGS if f"{dump}{ending}" in names))
+            )
     if PROJECTOR_CONFIG in names:
         found.append(Attachment(PROJECTOR, name, (directory / PROJECTOR_CONFIG,)))
     return found

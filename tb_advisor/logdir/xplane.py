@@ -1,7 +1,6 @@
 """Reads XSpace files (``*.xplane.pb``), which TensorFlow's and JAX's profilers write.
 
-The message classes are built here at run time, in a descriptor pool of their own: importing TensorFlow's takes ten seconds and half a
-gigabyte, and XProf ships none. Field numbers: tsl/profiler/protobuf/xplane.proto.
+XProf ships no message classes, so that they are made here. Field numbers: tsl/profiler/protobuf/xplane.proto.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_advisor.logdir.captures import host_of
+from tb_advisor.logdir.messages import Fields, message_class
 from tb_advisor.logdir.trace import LineColumns, Names, Plane, Trace, UnreadableTrace
 from tb_advisor.message import Message
 
@@ -22,7 +22,7 @@ LARGEST_FILE_IN_PURE_PYTHON = 16 << 20
 
 PICOSECOND_MS = 1e-9
 
-_FIELDS: dict[str, tuple[tuple[str, int, str], ...]] = {
+_FIELDS: Fields = {
     "XStat": (
         ("metadata_id", 1, "int64"),
         ("double_value", 2, "double|value"),
@@ -107,34 +107,7 @@ def read_xplane(path: Path) -> Trace:
 @cache
 def xspace_class() -> Any:
     """The message class ``XSpace``."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    field_type = descriptor_pb2.FieldDescriptorProto
-    proto = descriptor_pb2.FileDescriptorProto(name="tb_advisor/xplane.proto", package="tb_advisor", syntax="proto3")
-    for message, fields in _FIELDS.items():
-        descriptor = proto.message_type.add(name=message)
-        oneofs: list[str] = []
-        for name, number, kind in fields:
-            kind, _, oneof = kind.partition("|")
-            label = field_type.LABEL_REPEATED if kind.endswith("*") else field_type.LABEL_OPTIONAL
-            kind = kind.removesuffix("*")
-            entry = descriptor.field.add(name=name, number=number, label=label)
-            if kind in _FIELDS:
-                entry.type, entry.type_name = field_type.TYPE_MESSAGE, f".tb_advisor.{kind}"
-            else:
-                entry.type = field_type.Type.Value(f"TYPE_{kind.upper()}")
-            if oneof:
-                if oneof not in oneofs:
-                    oneofs.append(oneof)
-                    descriptor.oneof_decl.add(name=oneof)
-                entry.oneof_index = oneofs.index(oneof)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(proto)
-    descriptor_of_space = pool.FindMessageTypeByName("tb_advisor.XSpace")
-    if hasattr(message_factory, "GetMessageClass"):
-        return message_factory.GetMessageClass(descriptor_of_space)
-    old_factory: Any = message_factory.MessageFactory(pool)  # protobuf before 4.22
-    return old_factory.GetPrototype(descriptor_of_space)
+    return message_class(_FIELDS, "XSpace")
 
 
 def _trace(path: Path, space: Any) -> Trace:
