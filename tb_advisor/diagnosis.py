@@ -78,11 +78,15 @@ class HistogramExhibit:
 
 @dataclass(frozen=True)
 class TableExhibit:
-    """Numbers that are clearer in rows than in a sentence."""
+    """Numbers that are clearer in rows than in a sentence. `tab` names the TensorBoard plugin that shows more of it, of the run `run`;
+    both may be empty.
+    """
 
     title: Message
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
+    tab: str = ""
+    run: str = ""
     kind: str = field(default="table", init=False)
 
 
@@ -107,9 +111,10 @@ class TraceExhibit:
 
 @dataclass(frozen=True)
 class TextExhibit:
-    """Plain lines, shown as they are."""
+    """Plain lines, shown as they are. `tab` names the TensorBoard plugin that shows more of it; it may be empty."""
 
     lines: tuple[str, ...]
+    tab: str = ""
     kind: str = field(default="text", init=False)
 
 

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from tb_advisor.diagnosis import Diagnosis, HistogramExhibit, SeriesExhibit, TraceExhibit
+from tb_advisor.diagnosis import Diagnosis, HistogramExhibit, SeriesExhibit, TableExhibit, TextExhibit, TraceExhibit
 
 # Time Series starts with no run selected above this (MAX_NUM_RUNS_TO_ENABLE_BY_DEFAULT in TensorBoard's runs_reducers.ts).
 MOST_RUNS_OF_TIME_SERIES = 500
+_TAB_NAMES = {"graphs": "Graphs", "projector": "Projector", "debugger-v2": "Debugger V2"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ def links_of(diagnosis: Diagnosis, histogram_runs: tuple[str, ...], host: Host) 
             links.append(histogram_link([exhibit.run], exhibit.tag))
         elif isinstance(exhibit, TraceExhibit) and exhibit.tool:
             links.append(profile_link(exhibit.capture, exhibit.tool, exhibit.host))
+        elif isinstance(exhibit, (TableExhibit, TextExhibit)) and exhibit.tab:
+            links.append(tab_link(exhibit.tab, exhibit.run if isinstance(exhibit, TableExhibit) else ""))
     if shows_series and histogram_runs:
         links.append(histogram_link(histogram_runs))
     return links
@@ -68,6 +71,12 @@ def histogram_link(runs: Iterable[str], tag: str | None = None) -> Link:
     """The histograms of these runs, of one tag or of all."""
     tags = f"&tagFilter={_encoded([tag])}" if tag is not None else ""
     return Link("Histograms", "histograms", f"#histograms{tags}&regexInput={_encoded(runs)}")
+
+
+def tab_link(tab: str, run: str = "") -> Link:
+    """Another tab as a whole, with one run chosen where it shows one at a time (Graphs)."""
+    chosen = f"&run={quote(run, safe='')}" if run else ""
+    return Link(_TAB_NAMES.get(tab, tab), tab, f"#{tab}{chosen}")
 
 
 def profile_link(capture: str, tool: str, host: str) -> Link:

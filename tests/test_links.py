@@ -1,7 +1,7 @@
 import re
 from urllib.parse import parse_qs, unquote
 
-from tb_advisor.diagnosis import Confidence, Diagnosis, HistogramExhibit, SeriesExhibit, Severity, TraceExhibit
+from tb_advisor.diagnosis import Confidence, Diagnosis, HistogramExhibit, SeriesExhibit, Severity, TableExhibit, TextExhibit, TraceExhibit
 from tb_advisor.links import Host, links_of
 from tb_advisor.message import Message
 
@@ -63,3 +63,14 @@ def test_a_capture_opens_its_tool_on_its_host():
 
 def test_a_capture_that_no_tool_reads_has_no_link():
     assert links(TraceExhibit("exp/worker0", "", "")) == []
+
+
+def test_a_table_of_layers_opens_the_graph_of_its_run():
+    (link,) = links(TableExhibit(Message("Layers"), (), (), tab="graphs", run="exp=1/train"))
+    assert (link.label, link.tab, link.href) == ("Graphs", "graphs", "#graphs&run=exp%3D1%2Ftrain")
+    assert links(TableExhibit(Message("Layers"), (), ())) == []
+
+
+def test_a_dump_opens_the_debugger():
+    (link,) = links(TextExhibit(("first NaN: Log",), tab="debugger-v2"))
+    assert (link.label, link.href) == ("Debugger V2", "#debugger-v2")

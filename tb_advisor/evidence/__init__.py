@@ -21,6 +21,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
     from tb_advisor.evidence import (
         adversarial,
         circumstances,
+        debugger,
         device_time,
         gradients,
         histograms,
@@ -40,6 +41,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
     functions: tuple[Callable[..., Any], ...] = (
         adversarial.adversarial_losses,
         circumstances.circumstances,
+        debugger.debugger_dump,
         device_time.device_time,
         gradients.gradient_norm,
         gradients.gradients,

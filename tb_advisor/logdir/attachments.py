@@ -24,12 +24,12 @@ class Attachment:
 def find_attachments(name: str, directory: Path, names: list[str]) -> list[Attachment]:
     """Those among the files `names` in `directory`, which is called `name`; opens none of them."""
     found = []
+    present = frozenset(names)
     for metadata in names:
         if metadata.startswith(_DUMP_PREFIX) and metadata.endswith(DUMP_ENDINGS[0]):
             dump = metadata.removesuffix(DUMP_ENDINGS[0])
-            found.append(
-                Attachment(DUMP, name, tuple(directory / f"{dump}{ending}" for ending in DUMP_ENDINGS if f"{dump}{ending}" in names))
-            )
-    if PROJECTOR_CONFIG in names:
+            files = tuple(directory / f"{dump}{ending}" for ending in DUMP_ENDINGS if f"{dump}{ending}" in present)
+            found.append(Attachment(DUMP, name, files))
+    if PROJECTOR_CONFIG in present:
         found.append(Attachment(PROJECTOR, name, (directory / PROJECTOR_CONFIG,)))
     return found

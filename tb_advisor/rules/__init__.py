@@ -44,6 +44,7 @@ MODULES = (
     "no_return_improvement",
     "noisy_validation",
     "non_finite_loss",
+    "non_finite_operation",
     "non_finite_weights",
     "oscillating_loss",
     "overfitting",

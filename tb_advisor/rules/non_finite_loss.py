@@ -15,7 +15,8 @@ when only a validation loss or one of several losses is broken while the main tr
 starts again in the same directory after the NaN is judged from its restart on.
 
 Where the log tells, the finding says what came in the five points before: a loss at three times its earlier level, a
-restart, a learning rate that rose by half or more, a gradient norm that was infinite or at five times its usual level.
+restart, a learning rate that rose by half or more, a gradient norm that was infinite or at five times its usual level. Where a
+dump of TensorFlow's debugger lies with the log, it says which operation made the first bad value, and from which line of code.
 
 ## When it is wrong
 
@@ -31,9 +32,12 @@ import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
 from tb_advisor.evidence.circumstances import Circumstances
+from tb_advisor.evidence.debugger import sentence_about
 from tb_advisor.evidence.losses import Loss
+from tb_advisor.logdir.debug_events import DebuggerDump
 from tb_advisor.message import Message, number
 from tb_advisor.rule import rule
+from tb_advisor.rules.non_finite_operation import exhibit_of, in_order_of_cause
 
 _LOST = (
     *("lower-learning-rate", "clip-gradients", "check-inputs", "clean-rows", "stable-loss", "safe-log", "loss-scaling"),
@@ -56,7 +60,9 @@ _CONSEQUENCES = (
 
 
 @rule(category="stability", fixes=_LOST)
-def non_finite_loss(losses: tuple[Loss, ...], circumstances: Circumstances) -> Iterator[Diagnosis]:
+def non_finite_loss(
+    losses: tuple[Loss, ...], circumstances: Circumstances, debugger_dump: tuple[tuple[str, DebuggerDump], ...] = ()
+) -> Iterator[Diagnosis]:
     """One diagnosis for the job: the loss that matters most, and the others that broke with it."""
     broken = [loss for loss in losses if not np.isfinite(loss.series.values).all()]
     if not broken:
@@ -67,16 +73,22 @@ def non_finite_loss(losses: tuple[Loss, ...], circumstances: Circumstances) -> I
     first = lost[0] if lost else min(broken, key=lambda loss: float(loss.series.wall_times[_first_bad(loss)]))
     shown = [first, *(loss for loss in broken if loss is not first and loss.series.shares_axis_with(first.series))]
     curves = dict.fromkeys([*((loss.series.run, loss.series.tag) for loss in shown), *circumstances.beside(first.series)])
+    directory, dump = next(((where, dump) for where, dump in debugger_dump if dump.bad), ("", None))
+    broke = dump.bad[0] if dump else None
+    fixes = _LOST if lost else _SURVIVED
     yield Diagnosis(
-        _message(first) + _before(first, circumstances),
+        _message(first) + _before(first, circumstances) + (Message(" ") + sentence_about(broke) if broke else Message("")),
         severity=Severity.ERROR if lost else Severity.WARNING,
         confidence=Confidence.HIGH,
         onset_step=min(int(loss.series.steps[_first_bad(loss)]) for loss in shown),
         last_step=max(_last_bad_step(loss) for loss in shown),
         impact=_impact(first) if lost else None,
-        exhibits=(SeriesExhibit(tuple(curves), tuple(map(_mark, shown))),),
-        fixes=_LOST if lost else _SURVIVED,
-        explains=_CONSEQUENCES if lost else (),
+        exhibits=(
+            SeriesExhibit(tuple(curves), tuple(map(_mark, shown))),
+            *((exhibit_of(directory, dump),) if dump else ()),
+        ),
+        fixes=in_order_of_cause(fixes, broke) if broke else fixes,
+        explains=(*(_CONSEQUENCES if lost else ()), *(("non-finite-operation",) if broke else ())),
     )
 
 

@@ -2,11 +2,13 @@ import math
 
 import pytest
 
+from tb_advisor.advise import diagnose
 from tb_advisor.diagnosis import Severity
 from tb_advisor.evidence.circumstances import Circumstances
 from tb_advisor.evidence.losses import Loss
 from tb_advisor.rules.non_finite_loss import non_finite_loss
-from tests.builders import falling, series
+from tests.builders import event_file, falling, series
+from tests.dump_builders import dump_files, dump_of, health
 
 NAN, INF = math.nan, math.inf
 
@@ -104,3 +106,37 @@ def test_a_gradient_that_breaks_with_the_loss_is_no_cause():
     assert found.summary.endswith("the last finite value was 1.")
     (found,) = check((training([1.0] * 20 + [NAN] * 4),), gradient_norms=[0.5] * 19 + [INF] * 5)
     assert found.summary.endswith("The gradient norm was +Inf by then.")
+
+
+def test_a_dump_of_the_debugger_names_the_operation(tmp_path):
+    dump = dump_of(tmp_path, ("Log", "loss/kl/Log", health(nan=1)))
+    (found,) = non_finite_loss((training([1.0] * 20 + [NAN] * 4),), Circumstances(), ((".", dump),))
+    assert found.summary.endswith(
+        "the last finite value was 1. In the debugger's dump the first NaN came out of Log in layer loss/kl, made by train.py:12."
+    )
+    assert [exhibit.kind for exhibit in found.exhibits] == ["series", "text"]
+    assert found.fixes[:2] == ("safe-log", "stable-loss")
+    assert "debugger-dump" not in found.fixes
+    assert "non-finite-operation" in found.explains
+
+
+def test_a_dump_in_which_all_is_finite_says_nothing(tmp_path):
+    dump = dump_of(tmp_path, ("Log", "loss/kl/Log", health()))
+    (found,) = non_finite_loss((training([1.0, NAN]),), Circumstances(), ((".", dump),))
+    assert "debugger" not in found.summary
+    assert "debugger-dump" in found.fixes
+
+
+def test_the_dump_beside_a_job_is_joined_to_its_loss(tmp_path):
+    event_file(tmp_path / "train", {"epoch_loss": [1.0, 0.5, NAN, NAN]})
+    dump_files(tmp_path / "debug", [("Log", "loss/kl/Log", health(nan=1))])
+    shown = [(outcome.rule, diagnosis) for outcome, diagnosis in diagnose(tmp_path).diagnoses if diagnosis.shown]
+    assert [rule for rule, _ in shown] == ["non-finite-loss"]
+    assert "first NaN came out of Log" in shown[0][1].summary
+
+
+def test_a_dump_alone_is_read_too(tmp_path):
+    dump_files(tmp_path, [("Log", "loss/kl/Log", health(nan=1))])
+    report = diagnose(tmp_path)
+    assert [outcome.rule for outcome, diagnosis in report.diagnoses if diagnosis.shown] == ["non-finite-operation"]
+    assert "#debugger-v2" in str(report.as_json())
