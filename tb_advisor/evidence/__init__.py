@@ -23,19 +23,23 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         circumstances,
         debugger,
         device_time,
+        embeddings,
         gradients,
+        graph,
         histograms,
         host_time,
         learning_rate,
         losses,
         memory,
         metrics,
+        model,
         restarts,
         returns,
         roles,
         run_state,
         speed,
         trace_steps,
+        weights,
     )
 
     functions: tuple[Callable[..., Any], ...] = (
@@ -43,9 +47,11 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         circumstances.circumstances,
         debugger.debugger_dump,
         device_time.device_time,
+        embeddings.embeddings,
         gradients.gradient_norm,
         gradients.gradients,
         gradients.layer_gradients,
+        graph.graph,
         histograms.activation_histograms,
         histograms.gradient_histograms,
         histograms.layer_histograms,
@@ -63,6 +69,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         metrics.metrics,
         metrics.train_accuracy,
         metrics.val_accuracy,
+        model.model,
         restarts.restarts,
         returns.episode_return,
         returns.explained_variance,
@@ -76,6 +83,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         trace_steps.marked_steps,
         trace_steps.step_times,
         trace_steps.traces,
+        weights.trained_weights,
     )
     return {function.__name__: function for function in functions}
 

@@ -23,6 +23,7 @@ MODULES = (
     "input_pipeline",
     "logging",
     "memory",
+    "model",
     "numerics",
     "reinforcement",
     "restarts",
