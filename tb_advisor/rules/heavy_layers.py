@@ -37,7 +37,7 @@ def heavy_layers(model: Model, *, min_share: float = 0.5, min_parameters: int = 
     """One diagnosis for the heaviest layer."""
     unknown = [layer.name for layer in model.layers if layer.parameters is None]
     if unknown:
-        raise Missing("the sizes of {count} layers, {name} among them, are not in the log", count=len(unknown), name=unknown[0])
+        raise Missing("the number of parameters of {name} is not in the log", name=unknown[0])
     filled = [index for index, layer in enumerate(model.layers) if layer.parameters]
     if len(filled) < min_layers:
         raise Missing("the model has {count} layers with parameters; {needed} are needed", count=len(filled), needed=min_layers)

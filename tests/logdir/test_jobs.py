@@ -181,3 +181,12 @@ def test_a_dump_or_projector_belongs_to_the_job_it_lies_with(tmp_path, runs, dir
     assert found[job] == [("dump", [".metadata", "execution"]), ("projector", ["fig.pbtxt"])]
     assert not any(attached for name, attached in found.items() if name != job)
     assert job in {read.name for read in load(tmp_path).jobs if read.attachments}
+
+
+def test_a_dump_that_has_grown_is_read_again(tmp_path):
+    (tmp_path / "tfdbg_events.17.host.metadata").write_text("")
+    execution = tmp_path / "tfdbg_events.17.host.execution"
+    execution.write_text("")
+    before = find_jobs(tmp_path)[0].fingerprints
+    execution.write_text("more")
+    assert find_jobs(tmp_path)[0].fingerprints != before
