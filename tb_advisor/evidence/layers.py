@@ -65,9 +65,24 @@ class Model:
         inputs = self.layers[index].inputs
         return inputs[0] if len(inputs) == 1 and self.consumers[inputs[0]] == 1 else None
 
+    def activation_of(self, index: int) -> str:
+        """The activation of a layer, or of the layer that does nothing but apply it to this one's output."""
+        layer = self.layers[index]
+        if layer.role not in WEIGHTED or layer.activation != "linear":
+            return layer.activation
+        return self._applied.get(index, layer.activation)
+
     def rows(self, indices: Iterable[int]) -> tuple[tuple[str | int | None, ...], ...]:
         """What a table says of these layers, under `COLUMNS`."""
-        return tuple((la.name, la.kind, la.activation, _shape_text(la.shape), la.parameters) for la in (self.layers[i] for i in indices))
+        return tuple(
+            (layer.name, layer.kind, self.activation_of(index), _shape_text(layer.shape), layer.parameters)
+            for index, layer in ((index, self.layers[index]) for index in indices)
+        )
+
+    @cached_property
+    def _applied(self) -> dict[int, str]:
+        applied = ((self.before(index), layer.activation) for index, layer in enumerate(self.layers) if layer.role == "activation")
+        return {index: activation for index, activation in applied if index is not None}
 
 
 def _shape_text(shape: Shape | None) -> str:

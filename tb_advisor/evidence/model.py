@@ -58,7 +58,7 @@ _WEIGHT_SOURCES = frozenset("ReadVariableOp VariableV2 Variable VarHandleOp Cons
 # What looks at values without being a part of the model.
 _NO_LAYERS = frozenset(
     "NoOp Shape ShapeN Size Rank Assert SaveV2 RestoreV2 HistogramSummary ScalarSummary MergeSummary Pack StridedSlice Prod Range"
-    " aten::size prim::Constant prim::ListConstruct prim::NumToTensor aten::Int aten::t IO".split()
+    " aten::size prim::Constant prim::ListConstruct prim::NumToTensor aten::Int aten::t".split()
 )
 _BACKWARD = re.compile(r"(^|/)(gradients?|gradient_tape|optimizer\w*|Adam|SGD|RMSprop|Momentum)(_\d+)?(/|$)")
 _TORCH_SCOPE = re.compile(r"^(\w+)\[(.+)\]$")

@@ -108,6 +108,7 @@ def test_layers_of_a_tensorflow_graph(tmp_path):
     head = found.layers[names.index("b")]
     assert found.layers[head.inputs[0]].activation == "tanh"
     assert found.layers[found.layers[head.inputs[0]].inputs[0]].name == "a"
+    assert found.rows([names.index("a")]) == (("a", "MatMul", "tanh", "30", 630),)
 
 
 def test_the_function_with_the_most_layers_is_the_model(tmp_path):
