@@ -89,7 +89,7 @@ def diagnose(
             if watch:
                 watch(progress, lambda: _with(report, done))
     families = find_families(checked.job for checked in done)
-    over_families = [config.silenced(check_family(rule, family, cache.jobs)) for rule in rules if rule.of_family for family in families]
+    over_families = [config.silenced(outcome) for family in families for outcome in check_family(rules, family, cache.jobs)]
     over_jobs = _with(report, done)
     return replace(over_jobs, outcomes=(*over_jobs.outcomes, *over_families))
 

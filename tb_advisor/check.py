@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tb_advisor.config import Config
 from tb_advisor.diagnosis import Diagnosis, HistogramExhibit, Outcome, SeriesExhibit, Severity, Status
 from tb_advisor.evidence import Evidence
 from tb_advisor.evidence.run_state import quiet_until
+from tb_advisor.evidence.trials import Trial
 from tb_advisor.logdir.event_file import Fingerprint
 from tb_advisor.logdir.jobs import Family, Job, JobFiles, RunCache, read_jobs
 from tb_advisor.message import Message, Missing
@@ -52,14 +54,15 @@ class Curve:
 @dataclass(frozen=True)
 class Checked:
     """A job and what the rules said of it. That holds until its files change, or until `good_until` (seconds since the
-    epoch): from then on a job that seemed to be running counts as finished. `weights` are those of the curves by run and
-    tag, where only what charts need was kept.
+    epoch): from then on a job that seemed to be running counts as finished. `trial` is what rules over several jobs see of
+    it. `weights` are those of the curves by run and tag, where only what charts need was kept.
     """
 
     job: Job
     summary: JobSummary
     outcomes: tuple[Outcome, ...]
     good_until: float
+    trial: Trial
     weights: Mapping[tuple[str, str], Steps] = field(default_factory=dict)
 
     @property
@@ -125,7 +128,7 @@ def check_jobs(
         summary = summarize(job, evidence)
         outcomes = fold([check(rule, job.name, evidence) for rule in rules if not rule.of_family])
         silenced = tuple(config.silenced(outcome) for outcome in outcomes)
-        yield Checked(job, summary, silenced, math.inf if summary.finished else quiet_until(job))
+        yield Checked(job, summary, silenced, math.inf if summary.finished else quiet_until(job), evidence["trial"])
 
 
 def lean(checked: Checked) -> Checked:
@@ -165,17 +168,20 @@ def check(rule: Rule, job: str, evidence: Evidence) -> Outcome:
     return _outcome(rule, Outcome(rule.id, job, Status.CLEAR), lambda: [evidence[name] for name in rule.evidence])
 
 
-def check_family(rule: Rule, family: Family, known: Mapping[str, Checked]) -> Outcome:
-    """One rule on several jobs together, unless only what charts need was kept of one of them."""
+def check_family(rules: Sequence[Rule], family: Family, known: Mapping[str, Checked]) -> list[Outcome]:
+    """The rules over families on one of them. What asks for all points is not applicable where only what charts need was kept."""
+    names = tuple(job.name for job in family.jobs)
+    evidence = Evidence(family=family, trials=tuple(known[name].trial for name in names))
+    cut = sum(bool(known[name].weights) for name in names)
 
-    def gather() -> list[object]:
-        cut = sum(bool(known[job.name].weights) for job in family.jobs)
-        if cut:
-            raise Missing("the points of {cut} of these {jobs} jobs, which are too many for memory", cut=cut, jobs=len(family.jobs))
-        return [family]
+    def gather(rule: Rule) -> list[object]:
+        if cut and "family" in rule.evidence:
+            raise Missing("the points of {cut} of these {jobs} jobs, which are too many for memory", cut=cut, jobs=len(names))
+        return [evidence[name] for name in rule.evidence]
 
-    clear = Outcome(rule.id, family.name, Status.CLEAR, jobs=tuple(job.name for job in family.jobs))
-    return _outcome(rule, clear, gather)
+    return [
+        _outcome(rule, Outcome(rule.id, family.name, Status.CLEAR, jobs=names), partial(gather, rule)) for rule in rules if rule.of_family
+    ]
 
 
 def _outcome(rule: Rule, clear: Outcome, gather: Callable[[], list[object]]) -> Outcome:

@@ -119,9 +119,11 @@ class Report:
         for outcome in self.outcomes:
             data = plain(outcome)
             assert isinstance(data, dict)
-            job = jobs.get(outcome.job)
+            job = jobs.get(outcome.jobs[0] if outcome.jobs else outcome.job)
+            histogram_runs = job.histogram_runs if job and not outcome.jobs else ()
             data["diagnoses"] = [
-                _diagnosis(diagnosis, job, diagnosis.fixes or fixes_of.get(outcome.rule, ()), host) for diagnosis in outcome.diagnoses
+                _diagnosis(diagnosis, job.writer if job else "", histogram_runs, diagnosis.fixes or fixes_of.get(outcome.rule, ()), host)
+                for diagnosis in outcome.diagnoses
             ]
             if not outcome.jobs:
                 del data["jobs"]
@@ -194,17 +196,16 @@ def plain(value: object) -> Json:
     raise TypeError(f"{type(value).__name__} has no place in a report")
 
 
-def _diagnosis(diagnosis: Diagnosis, job: JobSummary | None, fix_ids: tuple[str, ...], host: Host) -> dict[str, Json]:
+def _diagnosis(diagnosis: Diagnosis, writer: str, histogram_runs: tuple[str, ...], fix_ids: tuple[str, ...], host: Host) -> dict[str, Json]:
     data = plain(diagnosis)
     assert isinstance(data, dict)
     del data["message"]
-    writer = job.writer if job else ""
     return {
         "summary": diagnosis.summary,
         "template": diagnosis.message.template,
         **data,
         "fixes": [_fix(fix(identifier), writer) for identifier in fix_ids],
-        "links": [plain(link) for link in links_of(diagnosis, job.histogram_runs if job else (), host)],
+        "links": [plain(link) for link in links_of(diagnosis, histogram_runs, host)],
         "values": plain(diagnosis.values),
     }
 

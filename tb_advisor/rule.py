@@ -20,6 +20,8 @@ from typing import Any
 
 from tb_advisor.diagnosis import Diagnosis
 
+# What a rule over several jobs takes: the `Family` with every point of its jobs, or its jobs in a line each (`Sweep`).
+OF_FAMILY = ("family", "sweeps")
 SECTIONS = ("Why it matters", "How it is found", "When it is wrong")
 
 
@@ -54,7 +56,7 @@ class Rule:
     @property
     def of_family(self) -> bool:
         """Whether it looks at several jobs together."""
-        return self.evidence == ("family",)
+        return bool(self.evidence) and set(self.evidence) <= set(OF_FAMILY)
 
 
 def rule(*, category: str, fixes: tuple[str, ...]) -> Callable[[Callable[..., Iterable[Diagnosis]]], Rule]:
@@ -73,8 +75,8 @@ def rule(*, category: str, fixes: tuple[str, ...]) -> Callable[[Callable[..., It
                 thresholds[parameter.name] = parameter.default
             else:
                 evidence.append(parameter.name)
-        if "family" in evidence and evidence != ["family"]:
-            raise RuleError(f"rule {name}: a rule over a family takes the family and nothing else")
+        if set(OF_FAMILY).intersection(evidence) and len(evidence) > 1:
+            raise RuleError(f"rule {name}: a rule over a family takes the family, or its sweeps, and nothing else")
         return Rule(name, title, category, fixes, tuple(evidence), thresholds, documentation, check)
 
     return make

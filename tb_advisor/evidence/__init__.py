@@ -1,4 +1,4 @@
-"""What rules look at: named, derived once from a job, memoised.
+"""What rules look at: named, derived once from a job or from a family of jobs, memoised.
 
 A piece of evidence is a function whose parameters are other evidence, down to `job` itself. Where the log does not hold
 it, it raises `Missing` with what was looked for.
@@ -28,6 +28,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         graph,
         histograms,
         host_time,
+        hparams,
         learning_rate,
         losses,
         memory,
@@ -38,7 +39,9 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         roles,
         run_state,
         speed,
+        sweeps,
         trace_steps,
+        trials,
         weights,
     )
 
@@ -57,6 +60,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         histograms.layer_histograms,
         histograms.weight_histograms,
         host_time.host_time,
+        hparams.hyperparameters,
         learning_rate.learning_rate,
         learning_rate.learning_rates,
         losses.losses,
@@ -80,9 +84,12 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         run_state.writer,
         speed.longest_pause,
         speed.pace,
+        sweeps.sweeps,
         trace_steps.marked_steps,
         trace_steps.step_times,
         trace_steps.traces,
+        trials.trial,
+        trials.trials,
         weights.trained_weights,
     )
     return {function.__name__: function for function in functions}
@@ -96,6 +103,13 @@ class Evidence:
 
     def __init__(self, job: Job, tag_roles: tuple[TagRole, ...] = ()) -> None:
         self._known: dict[str, Any] = {"job": job, "tag_roles": tag_roles}
+
+    """The evidence of one job, or of a family of jobs where `family` and its `trials` are given. Each piece is derived once;
+    that it is missing, or why it failed, is remembered too.
+    """
+
+    def __init__(self, job: Job | None = None, **known: Any) -> None:
+        self._known: dict[str, Any] = {"job": job, **known}
         self._failed: dict[str, Exception] = {}
 
     def __getitem__(self, name: str) -> Any:

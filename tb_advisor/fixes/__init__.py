@@ -29,6 +29,7 @@ MODULES = (
     "restarts",
     "schedule",
     "stability",
+    "sweeps",
 )
 
 # Whose code also helps users of a framework that an entry has no code for.

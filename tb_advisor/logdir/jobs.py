@@ -42,6 +42,7 @@ from tb_advisor.logdir.event_file import (
     fingerprint,
     scalar_tags_at_start,
 )
+from tb_advisor.logdir.names import is_setting
 from tb_advisor.message import Message
 from tb_advisor.series import Histograms, Series, joined, joined_histograms
 
@@ -308,11 +309,14 @@ def _run(name: str, files: Sequence[EventFile]) -> Run:
 
 
 def find_families(jobs: Iterable[Job]) -> list[Family]:
-    """Groups of two or more jobs with the same parent directory and at least one common scalar tag."""
+    """Groups of two or more jobs with the same parent directory and at least one common scalar tag.
+
+    Directories that are called as hyperparameters are not the end: ``sweep/lr0.1/seed0`` belongs to ``sweep``.
+    """
     siblings: dict[str, list[Job]] = defaultdict(list)
     for job in jobs:
         if job.name != ".":
-            siblings[_parent(job.name)].append(job)
+            siblings[_family_of(job.name)].append(job)
     families = []
     for name, members in sorted(siblings.items()):
         counts: dict[str, int] = defaultdict(int)
@@ -361,6 +365,13 @@ def _run_of_session(name: str) -> str:
 
 def _parent(name: str) -> str:
     return name.rpartition("/")[0] or "."
+
+
+def _family_of(name: str) -> str:
+    parent = _parent(name)
+    while parent != "." and is_setting(parent.rpartition("/")[2]):
+        parent = _parent(parent)
+    return parent
 
 
 def _job_of(name: str, runs: Mapping[str, RunFiles]) -> str:

@@ -61,6 +61,8 @@ MODULES = (
     "reward_collapse",
     "saturated_activations",
     "saturating_activations_in_deep_net",
+    "search_space_edge",
+    "seed_noise",
     "slow_compilation",
     "slow_input_operation",
     "sparse_logging",
@@ -71,10 +73,14 @@ MODULES = (
     "throughput_degradation",
     "underfitting",
     "unfinished_training",
+    "unstable_region",
     "update_ratio",
     "value_function_useless",
     "vanishing_gradients",
     "weight_growth",
+    "what_differs",
+    "which_run_to_keep",
+    "worse_than_sibling",
 )
 
 
