@@ -240,7 +240,7 @@ def _measure(trials: Sequence[Trial]) -> tuple[str, str] | None:
     sound = [trial for trial in trials if not trial.is_lost] or list(trials)
     counts = Counter(best.measure for trial in sound for best in trial.bests)
     order = {measure: at for trial in reversed(sound) for at, measure in enumerate(best.measure for best in trial.bests)}
-    shared = [measure for measure, count in counts.items() if count >= max(2, 0.8 * len(sound))]
+    shared = [measure for measure, count in counts.items() if count >= 0.8 * len(sound)]
     if _loss_changes(trials):
         shared = [measure for measure in shared if "loss" not in measure[0]]
     return min(shared, key=lambda measure: (MEASURES.index(measure[0]), order[measure]), default=None)

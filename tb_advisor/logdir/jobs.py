@@ -311,7 +311,7 @@ def _run(name: str, files: Sequence[EventFile]) -> Run:
 def find_families(jobs: Iterable[Job]) -> list[Family]:
     """Groups of two or more jobs with the same parent directory and at least one common scalar tag.
 
-    Directories that are called as hyperparameters are not the end: ``sweep/lr0.1/seed0`` belongs to ``sweep``.
+    Directories that are called as hyperparameters lie within a family: ``sweep/lr0.1/seed0`` belongs to ``sweep``.
     """
     siblings: dict[str, list[Job]] = defaultdict(list)
     for job in jobs:
@@ -368,10 +368,9 @@ def _parent(name: str) -> str:
 
 
 def _family_of(name: str) -> str:
-    parent = _parent(name)
-    while parent != "." and is_setting(parent.rpartition("/")[2]):
-        parent = _parent(parent)
-    return parent
+    parts = name.split("/")[:-1]
+    above = next((i for i, part in enumerate(parts) if is_setting(part)), len(parts))
+    return "/".join(parts[:above]) or "."
 
 
 def _job_of(name: str, runs: Mapping[str, RunFiles]) -> str:

@@ -41,7 +41,9 @@ _HASH = re.compile(r"(?=[a-f]*\d)[0-9a-f]{5,}", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class JobName:
-    """The hyperparameters in a job's name, as they are written there, and the words that are left of its last part."""
+    """The hyperparameters in a job's name, as they are written there, and the words that are left of its last part, or of all that
+    lies below a directory that `is_setting`.
+    """
 
     settings: Mapping[str, Number | str]
     rest: str
@@ -53,11 +55,14 @@ def read_name(job: str) -> JobName:
     After ``=`` any name and value is taken, without it only usual names of hyperparameters with a number: ``resnet50`` has none.
     """
     settings: dict[str, Number | str] = {}
-    rest = ""
+    rest: list[str] = []
+    below_setting = False
     for part in job.split("/"):
-        found, rest = _read_part(part)
+        found, words = _read_part(part)
         settings.update(found)
-    return JobName(settings, rest)
+        rest = [*(rest if below_setting else []), *([words] if words else [])]
+        below_setting |= bool(found) and not words
+    return JobName(settings, " ".join(rest))
 
 
 def is_setting(part: str) -> bool:

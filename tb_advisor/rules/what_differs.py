@@ -9,7 +9,7 @@ A job that trained is a working recipe. The fewer things differ from it, the sho
 A job failed where its loss ended as NaN or infinite, diverged, or ended where it had started while siblings learned. Of
 the jobs of the same task that ended well the nearest is the one with the fewest differing hyperparameters, then with the
 nearest numbers (by their ratio), then with the better value. One diagnosis names the failed job with the fewest
-differences, up to `max_differences` (3), and its table has the others.
+differences, up to `max_differences` (3); its table has the others, one of each configuration.
 
 ## When it is wrong
 
@@ -47,7 +47,7 @@ def what_differs(sweeps: tuple[Sweep, ...], *, max_differences: int = 3) -> Iter
     """One diagnosis a group of comparable jobs of which some failed and some trained."""
     for sweep in sweeps:
         trained = sweep.ended(sweep.trials)
-        failed = [trial for trial in sweep.trials if sweep.failed(trial)]
+        failed = [trial for group in sweep.configurations if (trial := next(filter(sweep.failed, group), None))][:_MOST_ROWS]
         if not trained or not failed:
             continue
         pairs = sorted((_nearest(sweep, trial, trained) for trial in failed), key=lambda p: (len(p.tuned), len(p.differing), p.failed.job))
@@ -81,13 +81,13 @@ def _value(sweep: Sweep, trial: Trial, name: str) -> Scalar:
 def _ratio(a: Hyperparameter | None, b: Hyperparameter | None) -> float:
     """How far two settings are apart: the logarithm of their ratio, 1 where they have none."""
     x, y = (None if h is None else h.number for h in (a, b))
-    return abs(math.log(x / y)) if x is not None and y is not None and x > 0 and y > 0 else 1.0
+    return abs(math.log(x) - math.log(y)) if x is not None and y is not None and x > 0 and y > 0 else 1.0
 
 
 def _diagnosis(sweep: Sweep, pairs: list[_Pair]) -> Diagnosis:
     pair = pairs[0]
     alone = len(pair.tuned) == 1 and pair.failed.rest == pair.sibling.rest
-    rows = tuple((p.failed.job, sweep.status(p.failed), p.sibling.job, _described(sweep, p)) for p in pairs[:_MOST_ROWS])
+    rows = tuple((p.failed.job, sweep.status(p.failed), p.sibling.job, _described(sweep, p)) for p in pairs)
     return Diagnosis(
         _message(sweep, pair),
         severity=Severity.INFO,

@@ -29,7 +29,7 @@ from statistics import median
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, SeriesExhibit, Severity, TableExhibit
-from tb_advisor.evidence.sweeps import Noise, Sweep, noise_of
+from tb_advisor.evidence.sweeps import Sweep, noise_of
 from tb_advisor.evidence.trials import Trial
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
@@ -45,28 +45,30 @@ def worse_than_sibling(
     max_spread: float = 1.5,
     min_seconds: float = 60.0,
 ) -> Iterator[Diagnosis]:
-    """One diagnosis a job that is worse, and one a job that is slower."""
+    """Of each configuration the worst job and the slowest one."""
     repeated = [(sweep, ended) for sweep in sweeps for group in sweep.configurations if len(ended := sweep.ended(group)) > min_siblings]
     if not repeated:
         raise Missing("no {count} jobs that ended have the same hyperparameters", count=min_siblings + 1)
     for sweep, group in repeated:
-        for trial in group:
-            others = [other for other in group if other is not trial]
-            if (found := _worse(sweep, trial, others, min_noise_ratio)) is not None:
-                yield found
-            if (found := _slower(sweep, trial, others, min_slowdown, max_spread, min_seconds)) is not None:
-                yield found
+        *others, worst = group
+        if (found := _worse(sweep, worst, others, min_noise_ratio)) is not None:
+            yield found
+        slowest = max(group, key=lambda trial: trial.step_seconds)
+        others = [other for other in group if other is not slowest]
+        if (found := _slower(sweep, slowest, others, min_slowdown, max_spread, min_seconds)) is not None:
+            yield found
 
 
 def _worse(sweep: Sweep, trial: Trial, others: list[Trial], min_noise_ratio: float) -> Diagnosis | None:
-    best, noise = sweep.best(trial), sweep.noise_without(trial)
-    if best is None or noise is None:
-        return None
     costs = [sweep.cost(other) for other in others]
     usual = float(np.mean(costs))
     behind = sweep.cost(trial) - usual
-    own: Noise | None = noise_of([costs])
-    needed = max(n.least_difference(1, len(others)) for n in (noise, own) if n is not None)
+    own = noise_of([costs])
+    needed = own.least_difference(1, len(others)) if own else 0.0
+    best = sweep.best(trial)
+    if best is None or behind <= min_noise_ratio * needed or (noise := sweep.noise_without(trial)) is None:
+        return None
+    needed = max(needed, noise.least_difference(1, len(others)))
     if behind <= min_noise_ratio * needed:
         return None
     return Diagnosis(
