@@ -52,6 +52,11 @@ class Hyperparameter:
         return "seed" in self.meaning.split()
 
     @property
+    def is_budget(self) -> bool:
+        """Whether it says how long the job trains: a cost, not a setting to search."""
+        return self.meaning in ("epochs", "steps")
+
+    @property
     def number(self) -> float | None:
         """Its value where that is a finite number."""
         value = self.value

@@ -40,8 +40,6 @@ from tb_advisor.evidence.trials import Trial
 from tb_advisor.message import Message, Missing, Value
 from tb_advisor.rule import rule
 
-_BUDGETS = frozenset({"epochs", "steps"})
-
 
 @dataclass(frozen=True)
 class _Level:
@@ -78,7 +76,7 @@ def _is_search(sweep: Sweep, name: str, min_values: int) -> bool:
     levels = sweep.levels(name)
     setting = sweep.setting(sweep.trials[0], name)
     random = len(sweep.tuned) > 1 and all(len(trials) == 1 for _, trials in levels)
-    return len(levels) >= min_values and not random and setting is not None and setting.meaning not in _BUDGETS
+    return len(levels) >= min_values and not random and setting is not None and not setting.is_budget
 
 
 def _levels(sweep: Sweep, name: str) -> list[_Level]:

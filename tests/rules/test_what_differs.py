@@ -27,11 +27,15 @@ def test_several_hyperparameters_differ():
 
 def test_only_the_seed_differs():
     (found,) = what_differs(grid({0.1: [0.5, 0.5], 1.0: [0.6, None]}))
-    assert (
-        found.summary
-        == "lr1.0-seed1 failed (NaN), lr1.0-seed0 trained; only the seed differs, so that this configuration trains by chance."
+    assert found.summary == (
+        "lr1.0-seed1 failed (NaN), lr1.0-seed0 trained; the only difference is seed: chance decides, or something that is not logged."
     )
     assert found.confidence is Confidence.MEDIUM
+
+
+def test_the_length_of_the_training_is_no_cause():
+    (found,) = what_differs(sweeps(trial("a", 0.5, lr=0.1, epochs=5), trial("b", None, lr=0.1, epochs=4)))
+    assert found.summary == "b failed (NaN), a trained; the only difference is epochs: chance decides, or something that is not logged."
 
 
 def test_nothing_that_is_known_differs():
