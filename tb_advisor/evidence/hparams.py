@@ -6,16 +6,18 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
 
-from tb_advisor.logdir.event_file import StoredEvent
 from tb_advisor.logdir.jobs import Job
 from tb_advisor.logdir.names import canonical, parsed, read_name, whole
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.summary_pb2 import Summary
 
 # Where Keras (`hp.KerasCallback`), `SummaryWriter.add_hparams` of PyTorch and tensorboardX, and Lightning's logger write them
 # (tensorboard/plugins/hparams/metadata.py).
@@ -120,14 +122,8 @@ def _stored(job: Job, tag: str) -> Iterator[Summary.Value]:
     """The first value of this tag in each run, as far as it can still be read."""
     for run in job.runs.values():
         for stored in run.stored.get(tag, ())[:1]:
-            yield from (value for value in _read(stored).summary.value if value.tag == tag)
-
-
-def _read(stored: StoredEvent) -> Event:
-    try:
-        return stored.read()
-    except (OSError, DecodeError):
-        return Event()
+            with suppress(OSError, DecodeError):
+                yield from (value for value in stored.read().summary.value if value.tag == tag)
 
 
 def _said(text: str) -> Value:
