@@ -96,20 +96,14 @@ def providers() -> Mapping[str, Callable[..., Any]]:
 
 
 class Evidence:
-    """The evidence of one job. Each piece is derived once; that it is missing, or why it failed, is remembered too.
+    """The evidence of one job, or of a family of jobs where `family` and its `trials` are given. Each piece is derived once;
+    that it is missing, or why it failed, is remembered too.
 
     `tag_roles` are the roles of tags that the user set.
     """
 
-    def __init__(self, job: Job, tag_roles: tuple[TagRole, ...] = ()) -> None:
-        self._known: dict[str, Any] = {"job": job, "tag_roles": tag_roles}
-
-    """The evidence of one job, or of a family of jobs where `family` and its `trials` are given. Each piece is derived once;
-    that it is missing, or why it failed, is remembered too.
-    """
-
-    def __init__(self, job: Job | None = None, **known: Any) -> None:
-        self._known: dict[str, Any] = {"job": job, **known}
+    def __init__(self, job: Job | None = None, tag_roles: tuple[TagRole, ...] = (), **known: Any) -> None:
+        self._known: dict[str, Any] = {"job": job, "tag_roles": tag_roles, **known}
         self._failed: dict[str, Exception] = {}
 
     def __getitem__(self, name: str) -> Any:
