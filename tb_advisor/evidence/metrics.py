@@ -10,7 +10,7 @@ from tb_advisor.message import Missing
 from tb_advisor.series import Series
 
 # Words that say which kind of plain accuracy it is. What else stands beside the word (top 5, a class, a rank) makes another metric.
-_KINDS_OF_ACCURACY = ACCURACY_WORDS | frozenset("categorical sparse binary multiclass top top1 percent pct".split())
+_KINDS_OF_ACCURACY = ACCURACY_WORDS | frozenset("categorical sparse binary multiclass top cls clf classification percent pct".split())
 _ERRORS_OF_REGRESSION = frozenset("mae mse rmse mape smape r2".split())
 _LOOKED_FOR = {
     False: "epoch_accuracy in a run train/, train/acc, Accuracy/train, train_accuracy, acc",

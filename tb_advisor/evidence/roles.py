@@ -25,7 +25,7 @@ from tb_advisor.logdir.jobs import EVALUATION_SPLITS, TRAINING_SPLITS, Job
 from tb_advisor.series import Series
 
 TRAIN_WORDS = TRAINING_SPLITS | {"tr", "trainiterstats", "trainepochstats"}
-EVAL_WORDS = EVALUATION_SPLITS | {"holdout", "evalstats"}
+EVAL_WORDS = EVALUATION_SPLITS | {"holdout", "heldout", "evalstats"}
 REINFORCEMENT_LEARNING = "reinforcement-learning"
 
 # Words of losses that do not fall in a healthy run: reinforcement learning and adversarial training.
@@ -66,11 +66,14 @@ HIGHER_IS_BETTER = _words(
     " miou dice dsc jaccard bleu chrf meteor cider rouge rouge1 rouge2 rougel psnr ssim r2 spearman spearmanr pearson pearsonr mrr ndcg"
     " top1 top5 kappa mcc sensitivity specificity success elo"
 ) | {"exp rate", "exact match"}
-ACCURACY_WORDS = _words("accuracy acc")
+ACCURACY_WORDS = _words("accuracy acc acc1 top1")
 # Average precision of detections and the like is measured on held-out data, whatever the tag says of it.
 _HELD_OUT_WORDS = _words("map map50 map75 ap ap50 ap75 aps apm apl")
 # Where no tag is called a loss, these play its role.
 _LOSS_LIKE_WORDS = _words("mse rmse msle rmsle mae")
+# So do these, where beside them stands nothing but the split and how it was gathered. A cost is minimised; an objective may be maximised.
+_LOSS_BY_ANOTHER_NAME = _words("cost objective")
+_GATHERED_WORDS = _words("epoch step batch avg average mean total")
 
 _NO_MODEL_WORDS = _words("weight weights param params parameters update updates activation activations")
 _COUNTED_WORDS = _words(
@@ -101,6 +104,7 @@ TABLE = (
         | {"all allocated", "all freed", "pool allocated", "pool freed"},
         (_words("allocated reserved alloc active used"), _words("gb gib mb mib kb kib bytes")),
     ),
+    Row("memory", ("resident set",), LOSS_WORDS),
     Row(
         "data_time",
         (
@@ -181,7 +185,7 @@ _PLAIN_WORDS = (
     | EVAL_WORDS
     | LOSS_WORDS
     | _words("epoch step batch avg average mean total running base evaluation vs iterations optimize optimizeloss stats iter ptl objective")
-    | _words("logloss nll xent crossentropy cross entropy 1 loss1 metrics performance v trainer")
+    | _words("logloss nll xent crossentropy cross entropy 1 loss1 metrics metric scores performance v trainer")
 )
 # The same of a gradient norm: what is left names the layer.
 _PLAIN_NORM_WORDS = (
@@ -296,10 +300,11 @@ SPLIT_ROLES = frozenset({"loss", "metric"})
 
 def roles(job: Job, tag_roles: tuple[TagRole, ...] = ()) -> Roles:
     """The role of every scalar tag of the job, where it has one. What the user set in `tag_roles` comes first."""
-    cut = [(series, _words_of(job, series)) for series in job.scalars if len(series)]
+    cut = _spelled_out([(series, _words_of(job, series)) for series in job.scalars if len(series)])
     task = _task_of([tag_words for _, tag_words in cut])
     assignments: list[Assignment] = []
     unassigned: list[Unassigned] = []
+    others: list[Assignment] = []
     for series, tag_words in cut:
         evaluation, split_because = _split_of(words(_below(job.name, series.run)), tag_words, task)
         chosen = _chosen(series.tag, tag_roles)
@@ -313,10 +318,15 @@ def roles(job: Job, tag_roles: tuple[TagRole, ...] = ()) -> Roles:
         role, because = _role_of(tag_words, task)
         if not role:
             unassigned.append(Unassigned(series, "no word of it names a role"))
+            others.append(Assignment(series, "loss", evaluation, tag_words, split_because=split_because))
         elif because == '"time"' and _is_clock(series):
             unassigned.append(Unassigned(series, "a clock: it rises with every point"))
         else:
             assignments.append(Assignment(series, role, evaluation, tag_words, because, split_because))
+    if not any(a.role == "loss" for a in assignments):
+        losses = _losses_by_another_name(others)
+        assignments += losses
+        unassigned = [u for u in unassigned if not any(u.series is a.series for a in losses)]
     return Roles(tuple(_seen_together(assignments)), task, tuple(unassigned))
 
 
@@ -336,7 +346,9 @@ def words(name: str) -> tuple[str, ...]:
 
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[0-9])(?=[A-Z][a-z])")
 # Capitals that do not begin a word.
-_ONE_WORD = re.compile(r"mAP|mIoU|IoU|[KMGT]iB|AP[sml](?![a-z])|AdamW|TrainIterStats|TrainEpochStats|EvalStats|OptimizeLoss")
+_ONE_WORD = re.compile(
+    r"mAP|mIoU|IoU|[KMGT]iB|AP[sml](?![a-z])|AdamW|(?:Leaky|P|R)?ReLU|SiLU|TrainIterStats|TrainEpochStats|EvalStats|OptimizeLoss"
+)
 _RATE = re.compile(r"/(s|sec|second)(?=$|[_ ]\d+$)", re.IGNORECASE)
 _SPLITS = "|".join(sorted(TRAINING_SPLITS | EVALUATION_SPLITS, key=len, reverse=True))
 _COMPOUND = re.compile(f"({_SPLITS})(loss|acc|accuracy|error)|(loss|acc|accuracy|error)({_SPLITS})")
@@ -347,6 +359,13 @@ def _words_of(job: Job, series: Series) -> tuple[str, ...]:
     tag_words = words(series.tag)
     run_words = words(_below(job.name, series.run))
     return run_words if run_words[: len(tag_words)] == tag_words else tag_words
+
+
+def _spelled_out(cut: list[tuple[Series, tuple[str, ...]]]) -> list[tuple[Series, tuple[str, ...]]]:
+    """The same with `te` as `test` in a job that writes `tr` for training: on its own it may mean anything (a text encoder)."""
+    if not any("tr" in tag_words for _, tag_words in cut):
+        return cut
+    return [(series, tuple("test" if word == "te" else word for word in tag_words)) for series, tag_words in cut]
 
 
 def _chosen(tag: str, tag_roles: tuple[TagRole, ...]) -> TagRole | None:
@@ -386,6 +405,22 @@ def _split_of(run_words: tuple[str, ...], tag_words: tuple[str, ...], task: str)
     if "v" in tag_words and LOSS_WORDS.intersection(tag_words) and task != REINFORCEMENT_LEARNING:
         return True, '"v" in the tag'
     return False, ""
+
+
+def _losses_by_another_name(others: list[Assignment]) -> list[Assignment]:
+    """What plays the loss in a job where nothing is called one: a cost, or an objective of both splits that falls in training, for one that
+    rises may be maximised.
+    """
+    found: dict[str, list[Assignment]] = defaultdict(list)
+    for a in others:
+        named = set(a.words) - TRAIN_WORDS - EVAL_WORDS - _GATHERED_WORDS
+        if len(named) == 1 and named <= _LOSS_BY_ANOTHER_NAME:
+            word = named.pop()
+            found[word].append(replace(a, because=f'"{word}", as nothing is called a loss'))
+    objectives = found["objective"]
+    training = [a.series.finite for a in objectives if not a.evaluation and len(a.series.finite)]
+    minimised = any(a.evaluation for a in objectives) and bool(training) and all(curve.end < curve.start for curve in training)
+    return found["cost"] or (objectives if minimised else [])
 
 
 def _seen_together(assignments: list[Assignment]) -> list[Assignment]:

@@ -53,6 +53,20 @@ def curve(run, tag, values=(0.2, 0.5, 0.7, 0.8), step=1, seconds=1.0):
             ("exp", "train/acc_top1"),
             ("exp", "val/acc_top1"),
         ),
+        # torchvision
+        (
+            [curve("exp", "train/acc1"), curve("exp", "train/acc5"), curve("exp", "test/acc5"), curve("exp", "test/acc1")],
+            ("exp", "train/acc1"),
+            ("exp", "test/acc1"),
+        ),
+        ([curve("exp", "top1_train"), curve("exp", "top1_valid")], ("exp", "top1_train"), ("exp", "top1_valid")),
+        # detectron2's way: what is of training does not say so
+        ([curve("exp", "cls_accuracy"), curve("exp", "validation_accuracy")], ("exp", "cls_accuracy"), ("exp", "validation_accuracy")),
+        (
+            [curve("exp", "cls_accuracy"), curve("exp", "train_accuracy"), curve("exp", "validation_accuracy")],
+            ("exp", "train_accuracy"),
+            ("exp", "validation_accuracy"),
+        ),
     ],
 )
 def test_the_accuracies_that_belong_together(curves, train, val):
@@ -72,6 +86,9 @@ def test_percentages_become_shares():
         curve("exp", "val/bbox_accuracy", [-1.0, -1.0]),
         curve("exp", "val/acc", [float("nan")] * 3),
         curve("exp", "val/f1"),
+        curve("exp", "val/acc5"),
+        curve("exp", "val/fast_rcnn/cls_accuracy"),
+        curve("exp", "val/top1_error"),
     ],
 )
 def test_what_is_no_accuracy(other):

@@ -8,7 +8,7 @@ from tests.builders import series
 def job(*run_tags, name="exp"):
     runs = {}
     for run, tag in run_tags:
-        runs.setdefault(run, {})[tag] = series([1.0, 0.5, 0.4], run=run, tag=tag)
+        runs.setdefault(run, {})[tag] = series([1.0, 0.9, 0.8, 0.6, 0.5, 0.4], run=run, tag=tag)
     return Job(name, {run: Run(run, scalars, {}, "", (), 0, ()) for run, scalars in runs.items()})
 
 
@@ -435,6 +435,8 @@ def test_the_tags_of_every_writer(run_tags, run, tag, expected):
         ("replay_memory/size", None),
         ("allocated_mb", ("memory", False)),
         ("gpu/usedGiB", ("memory", False)),
+        ("max_mem_alloc_mb", ("memory", False)),
+        ("resident_set_size", ("memory", False)),
         ("disk_used_gb", None),
         ("free_memory_mb", None),
         ("memory_free_mb", None),
@@ -451,6 +453,8 @@ def test_the_tags_of_every_writer(run_tags, run, tag, expected):
         ("val_mIoU", ("metric", True)),
         ("td_error", None),
         ("kl_weight", None),
+        ("epoch/valid_top1", ("metric", True)),
+        ("heldout/accuracy", ("metric", True)),
         ("train/entropy_loss", ("loss", False)),  # outside reinforcement learning it is short for cross entropy
     ],
 )
@@ -489,6 +493,37 @@ def test_an_error_plays_the_loss_where_nothing_is_called_one():
         ("loss", True),
     ]
     assert {a.role for a in roles(job(("exp", "loss"), ("exp", "MSE/test"))).assignments} == {"loss", "metric"}
+
+
+def splits_of(*tags):
+    return {a.series.tag: (a.role, a.evaluation, a.part) for a in roles(job(*(("exp", tag) for tag in tags))).assignments}
+
+
+def test_te_is_test_where_tr_is_training():
+    assert splits_of("tr_loss", "te_loss", "te_acc") == {
+        "tr_loss": ("loss", False, set()),
+        "te_loss": ("loss", True, set()),
+        "te_acc": ("metric", True, {"accuracy"}),
+    }
+    assert splits_of("train/loss", "train/te_loss")["train/te_loss"] == ("loss", False, {"te"})  # of a text encoder
+
+
+@pytest.mark.parametrize(("train", "val"), [("epoch/train_cost", "epoch/valid_cost"), ("train/objective", "heldout/objective")])
+def test_a_loss_by_another_name(train, val):
+    found = splits_of(train, val, "valid_acc")
+    assert (found[train][:2], found[val][:2]) == (("loss", False), ("loss", True))
+    assert found[train][2] == found[val][2]
+    assert not {train, val} & set(splits_of(train, val, "train/nll"))
+
+
+@pytest.mark.parametrize("tags", [("train/objective",), ("objective/kl_cost",), ("train/control_cost", "test/control_cost")])
+def test_what_is_no_loss_by_another_name(tags):
+    assert not any(role == "loss" for role, _, _ in splits_of(*tags).values())
+
+
+def test_an_objective_that_rises_is_no_loss():
+    scalars = {tag: series([1.0, 2.0, 3.0] * 3 + [9.0] * 3, run="exp", tag=tag) for tag in ("train/objective", "val/objective")}
+    assert roles(Job("exp", {"exp": Run("exp", scalars, {}, "", (), 0, ())})).of("loss") == []
 
 
 @pytest.mark.parametrize(
@@ -554,6 +589,8 @@ def test_the_direction_of_a_metric(tag, higher):
         ("exp", "train/box_loss", {"box"}),
         ("exp/losses_box", "losses", {"box"}),
         ("exp", "val_acc", {"accuracy"}),
+        ("exp", "Metric/evaluation_accuracy", {"accuracy"}),
+        ("exp", "scores/holdout_accuracy", {"accuracy"}),
     ],
 )
 def test_the_part_is_what_the_tag_names_beside_its_role(run, tag, part):
@@ -588,3 +625,4 @@ def test_words_are_cut_at_signs_and_inside_camel_case():
     assert words("train/ValidLoss_1") == ("train", "valid", "loss", "1")
     assert words("mAP50/Top1Acc") == ("map50", "top1", "acc")
     assert words("usedGiB") == ("used", "gib")
+    assert words("LeakyReLU_1/PReLU2") == ("leakyrelu", "1", "prelu2")
