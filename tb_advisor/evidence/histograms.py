@@ -16,8 +16,14 @@ from tb_advisor.message import Missing
 from tb_advisor.series import Floats, Histograms, Series, Steps, rolling_median
 
 _ACTIVATION_WORDS = frozenset("activation activations act acts".split())
+_FUNCTIONS = frozenset(
+    "relu leakyrelu rrelu elu selu celu gelu silu swish hardswish mish softplus tanh hardtanh sigmoid hardsigmoid".split()
+)
 # Words that name an activation, but also a layer whose weights are shown: `output/kernel`, `hidden.weight`.
-_WEAK_ACTIVATION_WORDS = frozenset("relu tanh sigmoid gelu output outputs hidden".split())
+_WEAK_ACTIVATION_WORDS = _FUNCTIONS | frozenset("output outputs hidden".split())
+# Gradients as a hook of the backward pass gets them. A recurrent layer of two directions has weights by this name.
+_BACKWARD = re.compile(r"backward[/.]", re.IGNORECASE)
+_RECURRENT_WORDS = frozenset("lstm gru rnn cell".split())
 _BIAS_WORDS = frozenset("bias biases beta gamma moving running scale prelu".split())
 _NORMALIZATION = re.compile(r"(batch|layer|group|instance|rms)?norm(alization)?\d*|bn\d*|ln\d*")
 _WEIGHT_WORDS = frozenset(
@@ -38,6 +44,10 @@ _SPARSE_WORDS = frozenset(
     "output outputs logits softmax prob probs probability probabilities pred preds prediction predictions attention attn gate gates mask"
     " dropout onehot input inputs image images fake generated router routing label labels target targets".split()
 )
+_OUTPUTS = frozenset({"output", "outputs"})
+_OUTPUTS_OF_FUNCTIONS = frozenset(f"{function} {output}" for function in _FUNCTIONS for output in _OUTPUTS)
+# One of the layers inside a network. Dense ones are left out: the last layer is one of them.
+_NUMBERED_LAYER = re.compile(rf"\b({'|'.join(sorted(_FUNCTIONS | {'layer', 'block', 'conv', 'hidden'}))}) ?\d+\b")
 # A bucket at zero that is this much narrower than the range holds zeros, not small values.
 _EXACT = 1e-6
 _LEAST_POSITIVE = 10
@@ -56,20 +66,31 @@ class LayerHistograms:
     @property
     def is_bias(self) -> bool:
         """Whether it shows a bias or a scale of a normalisation, which follow other laws than kernels."""
-        named = words(self.histograms.tag)
+        named = _numberless(self.histograms.tag)
         return bool(_BIAS_WORDS.intersection(named)) or named[-1:] == ("b",) or any(map(_NORMALIZATION.fullmatch, named))
 
     @property
     def is_embedding(self) -> bool:
         """Whether its name is that of a table of vectors, whose spread does not depend on its size."""
-        return any(word.startswith("embed") or word in ("emb", "wte", "wpe", "codebook", "lookup") for word in words(self.histograms.tag))
+        return any(
+            word.startswith("embed") or word in ("emb", "wte", "wpe", "codebook", "lookup") for word in _numberless(self.histograms.tag)
+        )
 
     @property
     def is_sparse_by_design(self) -> bool:
-        """Whether its name is that of an output, a gate, a mask or an input, which lie at zero or at a bound where all is well."""
-        parts = self.layer.split("/")
-        hooked = len(parts) > 1 and parts[-1] in ("output", "outputs")  # of a layer: `encoder/0/output`
-        return bool(_SPARSE_WORDS.intersection(words("/".join(parts[:-1] if hooked else parts))))
+        """Whether its name is that of an output, a gate, a mask or an input, which lie at zero or at a bound where all is well.
+
+        The output of a layer is none of the network: `encoder/0/output`, `fc0/tanh_output`, `outputs/layer0`.
+        """
+        parts = [" ".join(words(part)) for part in self.layer.split("/")]
+        first, *others = parts
+        if others and others[-1] in _OUTPUTS:
+            parts = parts[:-1]
+        elif others and first == "outputs" and _NUMBERED_LAYER.search(" ".join(others)):
+            parts = others
+        elif others and re.search(r"\d", parts[-2]) and others[-1] in _OUTPUTS_OF_FUNCTIONS:
+            parts = parts[:-1]
+        return bool(_SPARSE_WORDS.intersection(_numberless(" ".join(parts))))
 
     def share_of_run(self, index: int) -> float:
         """How much of the steps of its histograms had passed at one of them, 0 to 1."""
@@ -216,7 +237,7 @@ def layer_histograms(job: Job) -> tuple[LayerHistograms, ...]:
     found = []
     for run in job.runs.values():
         for tag in sorted(run.histograms, key=_natural):
-            kind = _kind_of(words(tag))
+            kind = _kind_of(tag)
             histograms = _surviving(run.histograms[tag]) if kind else None
             if histograms is not None:
                 found.append(LayerHistograms(histograms, kind, _layer_of(tag)))
@@ -305,16 +326,22 @@ def _share_above(buckets: NDArray[np.float64], bound: float, inverse: Callable[[
     return above / float(counts.sum())
 
 
-def _kind_of(tag_words: tuple[str, ...]) -> str:
-    if _OTHER_WORDS.intersection(tag_words):
+def _kind_of(tag: str) -> str:
+    named = _numberless(tag)
+    if _OTHER_WORDS.intersection(named):
         return ""
-    if GRADIENT_WORDS.intersection(tag_words):
+    if GRADIENT_WORDS.intersection(named) or (_BACKWARD.match(tag) and not _RECURRENT_WORDS.intersection(named)):
         return "gradient"
-    if _ACTIVATION_WORDS.intersection(tag_words):
+    if _ACTIVATION_WORDS.intersection(named):
         return "activation"
-    if _WEIGHT_WORDS.intersection(tag_words) or tag_words[-1:] == ("b",):
+    if _WEIGHT_WORDS.intersection(named) or named[-1:] == ("b",):
         return "weight"
-    return "activation" if _WEAK_ACTIVATION_WORDS.intersection(tag_words) else ""
+    return "activation" if _WEAK_ACTIVATION_WORDS.intersection(named) else ""
+
+
+def _numberless(tag: str) -> tuple[str, ...]:
+    """The words of a tag, without the number that one ends with: ``relu0_out`` → relu, out."""
+    return tuple(word.rstrip("0123456789") or word for word in words(tag))
 
 
 def _layer_of(tag: str) -> str:

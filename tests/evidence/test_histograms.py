@@ -41,6 +41,19 @@ def named(*tags):
         ("dnn/dnn/hiddenlayer_0_activation", "activation", "dnn/dnn/hiddenlayer_0_activation"),
         ("conv1/Relu", "activation", "conv1/Relu"),
         ("encoder.0.output", "activation", "encoder/0/output"),
+        ("relu0_out", "activation", "relu0_out"),
+        ("features/relu0", "activation", "features/relu0"),
+        ("ReLU_0", "activation", "ReLU_0"),
+        ("LeakyReLU1", "activation", "LeakyReLU1"),
+        ("encoder.0.SiLU", "activation", "encoder/0/SiLU"),
+        ("hidden0", "activation", "hidden0"),
+        ("hidden0/weights", "weight", "hidden0"),
+        ("layer3_relu", "activation", "layer3_relu"),
+        ("outputs/layer0", "activation", "outputs/layer0"),
+        ("fc0/tanh_output", "activation", "fc0/tanh_output"),
+        ("backward/blocks.0.weight", "gradient", "backward/blocks/0"),
+        ("backward/lstm_cell/kernel", "weight", "backward/lstm_cell/kernel"),
+        ("backward_lstm/kernel", "weight", "backward_lstm/kernel"),
     ],
 )
 def test_kind_and_layer_of_names_in_the_wild(tag, kind, layer):
@@ -66,6 +79,7 @@ def test_names_that_show_something_else(tag):
         ("batch_normalization/gamma", True),
         ("blocks.0.norm2.weight", True),
         ("layer1/b", True),
+        ("layer1/bias0", True),
         ("fc1.weight", False),
         ("dense/kernel_0", False),
         ("normal_init.weight", False),
@@ -73,6 +87,28 @@ def test_names_that_show_something_else(tag):
 )
 def test_biases_and_scales(tag, is_bias):
     assert named(tag)[tag].is_bias is is_bias
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_sparse"),
+    [
+        ("outputs/layer0", False),
+        ("outputs/tanh_0", False),
+        ("fc0/tanh_output", False),
+        ("encoder.0.output", False),
+        ("relu0_out", False),
+        ("output", True),
+        ("output/sigmoid", True),
+        ("outputs/sigmoid", True),
+        ("outputs/dense_3", True),  # the last layer may be one of these
+        ("outputs/mask_1/relu_0", True),
+        ("decoder/tanh_output", True),
+        ("activations/softmax1", True),
+        ("attn0/relu", True),
+    ],
+)
+def test_outputs_of_layers_are_told_from_those_of_the_network(tag, is_sparse):
+    assert named(tag)[tag].is_sparse_by_design is is_sparse
 
 
 def test_layers_come_in_natural_order():

@@ -32,6 +32,12 @@ def test_several_layers_that_die_are_one_diagnosis(buckets):
     assert found.onset_step == 30
 
 
+@pytest.mark.parametrize("name", ["relu0_out", "features/relu0", "ReLU_0", "outputs/layer0", "layer3_relu"])
+def test_names_of_relu_layers(name):
+    assert dead_units(layers({name: [relu(1)] * 8}))[0].summary == f"From step 0 on all outputs of {name} are zero."
+    assert dead_units(layers({name: [relu(0.5)] * 8})) == []
+
+
 def test_all_layers_are_dead():
     (found,) = dead_units(layers({"activations/act1": [relu(1)] * 8, "activations/act2": [relu(1)] * 8}))
     assert found.summary == "In 2 of 2 activation layers all outputs are zero from step 0 on: act1, act2."

@@ -55,7 +55,12 @@ def test_a_relu_is_not_bounded(buckets, largest):
     assert saturated_activations(layers({"activations/act1": [values] * 8}, buckets)) == []
 
 
-@pytest.mark.parametrize("name", ["output", "softmax", "probabilities", "attention", "update_gate"])
+@pytest.mark.parametrize("name", ["hidden0", "outputs/tanh_0", "fc0/tanh_output"])
+def test_names_of_bounded_layers(name):
+    assert f"of the outputs of {name} lie at the bounds" in saturated_activations(layers({name: [tanh(20)] * 8}))[0].summary
+
+
+@pytest.mark.parametrize("name", ["output", "softmax", "probabilities", "attention", "update_gate", "output/sigmoid", "outputs/dense_3"])
 def test_what_belongs_at_the_bounds(name):
     assert saturated_activations(layers({f"activations/{name}": [sigmoid(40)] * 8, "activations/act1": [tanh(1)] * 8})) == []
 
