@@ -72,9 +72,8 @@ class LayerHistograms:
     @property
     def is_embedding(self) -> bool:
         """Whether its name is that of a table of vectors, whose spread does not depend on its size."""
-        return any(
-            word.startswith("embed") or word in ("emb", "wte", "wpe", "codebook", "lookup") for word in _numberless(self.histograms.tag)
-        )
+        named = _numberless(self.histograms.tag)
+        return any(word.startswith("embed") or word in ("emb", "wte", "wpe", "codebook", "lookup") for word in named)
 
     @property
     def is_sparse_by_design(self) -> bool:

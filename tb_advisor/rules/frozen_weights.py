@@ -17,8 +17,10 @@ histograms at different steps are needed.
 Layers that are frozen on purpose are information: all frozen from the first step on while others learn, and either a name
 says so (LoRA, a backbone), or they are at least `min_backbone` (4) tensors, more than half of all, and most of them have the
 tails of trained weights. Fresh weights lie between two bounds (kurtosis below `max_fresh_kurtosis`, 2.5; it is 1.8 for the
-uniform distribution of the usual initializers, 2.4 for a truncated normal one, 3 for a normal one). The same holds for one
-embedding table that is not fresh.
+uniform distribution of the usual initializers, 2.4 for a truncated normal one). The same holds for one embedding table that
+is not fresh. Tables are often drawn from a normal distribution, which has a kurtosis of 3, a mean of 0 and a standard deviation
+of 1 (PyTorch), 0.05 (Keras) or 0.02 (Transformers): a table that has all three, within 4 standard errors of a sample of its size
+and what buckets blur, is fresh; training moves rows by how often they are used, and leaves heavier tails and a mean.
 
 ## When it is wrong
 
@@ -41,6 +43,8 @@ from tb_advisor.rule import rule
 
 # Of so many weights some cross from one bucket to the next when they change.
 _MANY = 100
+# The standard deviations of normal distributions that embedding tables are drawn from: nn.Embedding and T5, Keras, BERT and GPT.
+_USUAL_SPREADS = (1.0, 0.05, 0.02)
 _FROZEN_BY_NAME = frozenset("lora backbone pretrained frozen teacher target vgg lpips".split())
 
 # What frozen weights lead to: any of them, and all of them.
@@ -118,8 +122,19 @@ def _on_purpose(
         return True
     fresh = [kernel for kernel in frozen if not kernel.kurtosis[0] >= max_fresh_kurtosis]
     if len(frozen) == 1 and frozen[0].is_embedding:
-        return not fresh
+        return not fresh and not _is_fresh_normal(frozen[0])
     return len(frozen) >= min_backbone and 2 * len(frozen) > len(kernels) and 2 * len(fresh) < len(frozen)
+
+
+def _is_fresh_normal(table: LayerHistograms) -> bool:
+    """Whether its values are as the normal initializers of embedding tables draw them.
+
+    The standard errors of n values: σ/√n of the mean, σ/√(2n) of the standard deviation, √(24/n) of the kurtosis. What the buckets of
+    the writers add is below 0.005 σ, 0.01 σ and 0.05.
+    """
+    size, mean, std, kurtosis = (float(values[0]) for values in (table.sizes, table.mean, table.std, table.kurtosis))
+    is_usual = any(abs(std / usual - 1) <= 0.01 + 4 / np.sqrt(2 * size) for usual in _USUAL_SPREADS)
+    return is_usual and abs(mean) <= (0.005 + 4 / np.sqrt(size)) * std and abs(kurtosis - 3) <= 0.05 + 4 * np.sqrt(24 / size)
 
 
 def _is_scale(kernel: LayerHistograms) -> bool:

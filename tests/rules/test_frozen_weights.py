@@ -61,6 +61,27 @@ def test_an_embedding_table(values, severity):
     assert frozen_weights(layers({"embedding.weight": still(values=values), "head.weight": moving()}))[0].severity is severity
 
 
+NORMAL = RANDOM.normal(0, 1, 4000)
+
+
+@pytest.mark.parametrize("buckets", [torch_buckets, tf_buckets])
+@pytest.mark.parametrize(
+    ("values", "severity"),
+    [
+        (NORMAL, Severity.WARNING),
+        (RANDOM.normal(0, 1, 960), Severity.WARNING),
+        (0.02 * NORMAL, Severity.WARNING),
+        (0.3 * NORMAL, Severity.INFO),  # no initializer's spread
+        (NORMAL + 0.2, Severity.INFO),
+        (RANDOM.standard_t(5, 4000) * np.sqrt(3 / 5), Severity.INFO),  # of spread 1, with the tails of a trained table
+        (NORMAL * np.repeat(RANDOM.uniform(0.3, 1.7, 200), 20), Severity.INFO),  # rows moved by how often they are used
+    ],
+)
+def test_an_embedding_table_drawn_from_a_normal_distribution(buckets, values, severity):
+    found = frozen_weights(layers({"emb.weight": still(values=values), "head.weight": moving()}, buckets))
+    assert found[0].severity is severity
+
+
 def test_healthy():
     assert frozen_weights(layers({"fc1.weight": moving(), "head.weight": moving()})) == []
 
