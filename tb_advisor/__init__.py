@@ -14,6 +14,7 @@ from tb_advisor.version import __version__
 
 if TYPE_CHECKING:
     from tb_advisor.advise import diagnose
+    from tb_advisor.comparison import Comparison, ComparisonError, compare
     from tb_advisor.config import Config, ConfigError, read_config
     from tb_advisor.diagnosis import Confidence, Diagnosis, Severity
     from tb_advisor.logdir.jobs import load
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from tb_advisor.series import Series
 
 __all__ = [
+    "Comparison",
+    "ComparisonError",
     "Confidence",
     "Config",
     "ConfigError",
@@ -33,6 +36,7 @@ __all__ = [
     "Series",
     "Severity",
     "__version__",
+    "compare",
     "diagnose",
     "load",
     "read_config",
@@ -40,6 +44,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "Comparison": "comparison",
+    "ComparisonError": "comparison",
     "Confidence": "diagnosis",
     "Config": "config",
     "ConfigError": "config",
@@ -49,6 +55,7 @@ _HOME = {
     "Report": "report",
     "Series": "series",
     "Severity": "diagnosis",
+    "compare": "comparison",
     "diagnose": "advise",
     "load": "logdir.jobs",
     "read_config": "config",

@@ -12,11 +12,14 @@ from textwrap import indent
 import click
 
 from tb_advisor.advise import Progress, diagnose
+from tb_advisor.comparison import ComparisonError, NothingToRead
+from tb_advisor.comparison import compare as compare_logs
 from tb_advisor.config import Config, ConfigError, find_config, read_config
 from tb_advisor.diagnosis import Severity
 from tb_advisor.fixes import fix
-from tb_advisor.render.json import render_json, render_roles_json
-from tb_advisor.render.text import render_roles, render_text
+from tb_advisor.render.json import render_comparison_json, render_json, render_roles_json
+from tb_advisor.render.markdown import render_comparison_markdown
+from tb_advisor.render.text import render_comparison, render_roles, render_text
 from tb_advisor.report import Report
 from tb_advisor.rule import SECTIONS, Rule
 from tb_advisor.rules import all_rules
@@ -102,6 +105,44 @@ def roles(logdir: Path, output_format: str, config_file: Path | None) -> None:
         text = render_roles(report, color=sys.stdout.isatty(), width=max(60, get_terminal_size((160, 24)).columns))
     click.echo(text, nl=False)
     sys.exit(NOTHING_FOUND if any(job.events for job in report.jobs) else NOTHING_TO_READ)
+
+
+@main.command()
+@click.argument("base")
+@click.argument("new")
+@click.option(
+    "--logdir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="BASE and NEW are jobs in this directory: a job, one of its runs, a directory above jobs, or a pattern such as 'lr0.1_*'.",
+)
+@click.option("--seeds", is_flag=True, help="The jobs of each side are seeds of one configuration, whatever they are called.")
+@click.option("--format", "output_format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@_CONFIG
+def compare(base: str, new: str, logdir: Path | None, seeds: bool, output_format: str, config_file: Path | None) -> None:
+    """Say what is fixed, new, worse, better and unchanged in the log directory NEW, compared with BASE.
+
+    One job a side is compared as it is, several by their names; those whose names differ in a seed only are compared as one.
+    Exit status: 0 nothing got worse, 1 something did (a diagnosis is new or worse, or a key figure is worse by more than chance),
+    2 bad usage, 3 nothing that can be read in BASE or in NEW.
+    """
+    for side in (base, new) if logdir is None else ():
+        if not Path(side).is_dir():
+            raise click.UsageError(f'"{side}" is not a directory; to compare jobs of one log directory, give it as --logdir')
+    try:
+        comparison = compare_logs(base, new, logdir=logdir, config=_config(config_file), seeds=seeds)
+    except NothingToRead as error:
+        click.echo(str(error), err=True)
+        sys.exit(NOTHING_TO_READ)
+    except ComparisonError as error:
+        raise click.UsageError(str(error)) from error
+    if output_format == "json":
+        text = render_comparison_json(comparison)
+    elif output_format == "markdown":
+        text = render_comparison_markdown(comparison)
+    else:
+        text = render_comparison(comparison, color=sys.stdout.isatty(), width=max(60, min(140, get_terminal_size((120, 24)).columns)))
+    click.echo(text, nl=False)
+    sys.exit(SOMETHING_FOUND if comparison.got_worse else NOTHING_FOUND)
 
 
 @main.command()

@@ -21,7 +21,9 @@ ALLOWED = {
     "rules": {"diagnosis", "evidence", "logdir", "message", "rule", "series", "step_cost"},
     "links": {"diagnosis"},
     "report": {"diagnosis", "evidence", "fixes", "links", "logdir", "message", "rules", "series", "version"},
-    "render": {"diagnosis", "fixes", "message", "report", "rules"},
+    "figures": {"evidence", "logdir", "message", "series"},
+    "comparison": {"advise", "check", "config", "diagnosis", "evidence", "figures", "message", "report", "version"},
+    "render": {"comparison", "diagnosis", "fixes", "message", "report", "rules"},
     "budget": {"logdir"},
     "config": {"diagnosis", "evidence", "rule", "rules"},
     "check": {"budget", "chart", "config", "diagnosis", "evidence", "logdir", "message", "report", "rule", "series"},
@@ -31,8 +33,8 @@ ALLOWED = {
     "chart": {"report", "series"},
     "plugin": {"chart", "report", "rules", "watch"},
     "loader": {"plugin"},
-    "cli": {"advise", "config", "diagnosis", "fixes", "render", "report", "rule", "rules", "version"},
-    "__init__": {"advise", "config", "diagnosis", "logdir", "message", "report", "rule", "series", "version"},
+    "cli": {"advise", "comparison", "config", "diagnosis", "fixes", "render", "report", "rule", "rules", "version"},
+    "__init__": {"advise", "comparison", "config", "diagnosis", "logdir", "message", "report", "rule", "series", "version"},
 }
 
 

@@ -10,9 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from tb_advisor.comparison import Comparison, Pair, Verdict
 from tb_advisor.diagnosis import Confidence, Diagnosis, Outcome, Severity, Status
 from tb_advisor.fixes import fix
 from tb_advisor.message import number
+from tb_advisor.render.change import change_text, remarks, tally, value_text, verdict_text
 from tb_advisor.report import JobSummary, Report
 from tb_advisor.rules import all_rules
 
@@ -22,6 +24,15 @@ _GLYPH = {
     Severity.ERROR: ("▲", "bold red"),
     Severity.WARNING: ("■", "yellow"),
     Severity.INFO: ("○", "blue"),
+}
+_VERDICT = {Verdict.UNKNOWN: "not comparable"}
+_STYLE = {
+    Verdict.NEW: "bold red",
+    Verdict.WORSE: "bold red",
+    Verdict.FIXED: "bold green",
+    Verdict.BETTER: "green",
+    Verdict.UNCHANGED: "dim",
+    Verdict.UNKNOWN: "yellow",
 }
 
 
@@ -65,6 +76,49 @@ def render_roles(report: Report, *, color: bool = False, width: int = 160) -> st
             table.add_row(*(Text(text, style=style) for text in (f"  {use.name}", use.run, use.tag)), Text(use.reason, style="dim"))
         console.print(table)
     return _text_of(console)
+
+
+def render_comparison(comparison: Comparison, *, color: bool = False, width: int = 100) -> str:
+    """The comparison as text: what changed, what did not, and the key figures side by side."""
+    console = _console(color, width)
+    console.print(Text(f"{comparison.base} → {comparison.new}", style="bold"))
+    for pair in comparison.pairs:
+        if len(comparison.pairs) > 1:
+            console.print(Text(f"\n{pair.name}", style="bold"))
+        _print_changes(console, pair)
+        _print_figures(console, pair)
+    for side, jobs in (("base", comparison.only_in_base), ("new", comparison.only_in_new)):
+        if jobs:
+            console.print(Text(f"only in {side}: {', '.join(jobs)}", style="yellow"))
+    console.print(Text(tally(comparison)))
+    return _text_of(console)
+
+
+def _print_changes(console: Console, pair: Pair) -> None:
+    table = Table.grid(padding=(0, 2), pad_edge=False)
+    for change in pair.diagnoses:
+        finding = change.new or change.base
+        assert finding
+        text = Text(str(finding.summary))
+        text.append(f"  {'; '.join((change.rule, *remarks(change)))}", style="dim")
+        if change.base and change.new and change.verdict in (Verdict.BETTER, Verdict.WORSE):
+            text.append(f"\nwas: {change.base.summary}", style="dim")
+        table.add_row(Text(f"  {_VERDICT.get(change.verdict, change.verdict.value)}", style=_STYLE[change.verdict]), text)
+    if pair.diagnoses:
+        console.print(table)
+
+
+def _print_figures(console: Console, pair: Pair) -> None:
+    table = Table.grid(padding=(0, 2), pad_edge=False)
+    for _ in range(5):
+        table.add_column(overflow="fold")
+    table.add_row(*(Text(head, style="dim") for head in ("  key figure", "base", "new", "change", "")))
+    for figure in pair.figures:
+        name = f"  {figure.kind} ({figure.tag})" if figure.tag else f"  {figure.kind}"
+        values = (value_text(figure.base, figure.unit), value_text(figure.new, figure.unit), change_text(figure))
+        table.add_row(*map(Text, (name, *values)), Text(verdict_text(figure), style=_STYLE[figure.verdict]))
+    if pair.figures:
+        console.print(table)
 
 
 def _console(color: bool, width: int) -> Console:
