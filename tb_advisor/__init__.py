@@ -2,7 +2,7 @@
 what to do.
 
 The public names are imported when they are first used, so that TensorBoard can load the plugin's entry point at no
-cost.
+cost; `rule` at once, since the module of that name would take its place.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tb_advisor.rule import rule
 from tb_advisor.version import __version__
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from tb_advisor.logdir.jobs import load
     from tb_advisor.message import Message, Missing
     from tb_advisor.report import Report
-    from tb_advisor.rule import rule
     from tb_advisor.series import Series
 
 __all__ = [
@@ -59,7 +59,6 @@ _HOME = {
     "diagnose": "advise",
     "load": "logdir.jobs",
     "read_config": "config",
-    "rule": "rule",
 }
 
 

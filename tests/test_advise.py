@@ -1,5 +1,7 @@
 import math
 import shutil
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -201,3 +203,8 @@ def test_rules_are_pure(tmp_path):
     first, second = (diagnose(tmp_path).as_json()["outcomes"] for _ in range(2))
     assert first == second
     assert len(first) == len([rule for rule in all_rules() if not rule.of_family])
+
+
+def test_the_public_name_rule_is_the_decorator_whatever_was_imported():
+    code = "import tb_advisor; tb_advisor.diagnose; import tb_advisor.rules; print(callable(tb_advisor.rule), tb_advisor.rule.__name__)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True rule\n"
