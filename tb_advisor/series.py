@@ -123,6 +123,16 @@ class Series:
         way = self.start - self.end
         return (self.level(share - 0.1, share + 0.1) - self.end) / way if way else 0.0
 
+    @property
+    def fall_at_end(self) -> float:
+        """How far the last fifth lies below the fifth before it, in standard errors of the difference of two medians.
+
+        Infinite where the curve falls without any jitter, zero where it does not move.
+        """
+        fall = self.level(0.6, 0.8) - self.level(0.8, 1)
+        error = 1.25 * self.noise * float(np.sqrt(2 / max(1, len(self) // 5)))
+        return fall / error if error else float(np.copysign(np.inf, fall)) if fall else 0.0
+
     def levels(self, count: int) -> Floats:
         """Medians of `count` equal parts of the series, one after the other; shape ``(count,)``. Needs `count` points."""
         edges = np.linspace(0, len(self), count + 1).astype(np.int64)

@@ -82,6 +82,14 @@ def test_progress_since_the_middle_tells_a_line_from_a_curve_that_levels_off():
     assert series([1.0] * 10).progress_since(0.5) == 0
 
 
+def test_a_fall_at_the_end_is_measured_against_the_jitter():
+    assert 0 < series(np.array([20, 19, 18, 19, 17, 16, 17, 15, 14, 15])).fall_at_end < 2
+    assert abs(series(falling(100, noise=0.1)).fall_at_end) < 3
+    assert series(np.geomspace(2, 1, 100)).fall_at_end > 50
+    assert series([1.0] * 10).fall_at_end == 0
+    assert series([4.0] * 8 + [3.0] * 2).fall_at_end == np.inf
+
+
 def test_losses_of_batches_are_smoothed_between_evaluations():
     batches = series([1.0, 3.0] * 50)
     level = batches.level_at(series([0.0] * 4, step=25, first=24))

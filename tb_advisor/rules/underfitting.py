@@ -14,19 +14,30 @@ the run, never fell below `min_left` (50%) of its start, which is the logarithm 
 knows nothing. (Healthy classifiers among the runs that this was tried on end above 85% and below 45% of their start, label
 smoothing included.) Where a penalty lifts the start, the loss may end at the level of a guess instead: within
 `guess_tolerance` (10%) of the negative logarithm of the accuracy, which is where a model ends that gives the same probability
-to 1/accuracy classes. More than `max_classes` (20) outcomes, told by the first loss, are not judged: what comes next in a text
-is random by nature, and a good model of it is right less than half of the time.
+to 1/accuracy classes. More than `max_classes` (20) outcomes, told by the lower of the first loss and its start, are not judged:
+what comes next in a text is random by nature, and a good model of it is right less than half of the time. The loss tells the
+number k of outcomes only of a model that knows nothing, which is right in about 1/k of the cases: where the first accuracy is
+more than `max_over_guess` (2.5) times that (a first epoch brings up to twice as much to a model that ends low; a pretrained
+language model starts at 3 times and more), the model knew something at the start, and nothing is said.
 
 Where only the prediction of numbers is measured (MAE, RMSE, R² …), the loss must stay above `min_left_of_regression` (75%) of
 its start: the model explains little more than a constant would.
+
+A loss that has levelled off may be at the noise in the data, which no model gets below: clicks, prices and wrong labels look
+so, and the log cannot tell them from a model that is too small. Flat is a loss whose last fifth lies less than
+`min_noise_ratio` (2) standard errors below the fifth before it, or whose second half brought less than `min_progress` (20%) of
+its fall. The confidence is low where it is flat and only numbers are predicted, or the accuracy has come `max_learned` (25%)
+of the way from a guess among k to always right, in training and validation alike (`max_difference`, 0.1), for noise is in both
+and a penalty on training alone is not. (Models that were too small for their task or too strongly penalized ended at
+22% or less, good ones of noisy labels at 31% to 60%.)
 
 The loss must have moved by `min_fall` (5%), or nothing is learned at all, which is another diagnosis; it must not end above
 its start; and the job must be over. Fewer than `min_points` (10) points say nothing.
 
 ## When it is wrong
 
-Labels that are noisy by nature (clicks, prices, survival) allow no high accuracy. A task with many classes in its first
-hours of training looks the same as one that is stuck.
+Labels that are so noisy that the best model is hardly better than a guess. A task with many classes in its first hours of
+training looks the same as one that is stuck.
 """
 
 from __future__ import annotations
@@ -40,8 +51,6 @@ from tb_advisor.evidence.metrics import Accuracies, Metric
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.series import Series
-
-_STILL_FALLS = 0.3
 
 
 @rule(
@@ -64,10 +73,15 @@ def underfitting(
     *,
     max_accuracy: float = 0.7,
     max_classes: int = 20,
+    max_over_guess: float = 2.5,
     min_left: float = 0.5,
     min_left_of_regression: float = 0.75,
     guess_tolerance: float = 0.1,
     min_fall: float = 0.05,
+    max_learned: float = 0.25,
+    max_difference: float = 0.1,
+    min_progress: float = 0.2,
+    min_noise_ratio: float = 2.0,
     min_points: int = 10,
 ) -> Iterator[Diagnosis]:
     """One diagnosis over the whole run."""
@@ -79,20 +93,27 @@ def underfitting(
     if not finished or start <= 0 or lowest < 0 or lowest > (1 - min_fall) * start or loss.end >= start:
         return
     left = lowest / start
+    falls = loss.fall_at_end >= min_noise_ratio and loss.progress_since(0.5) >= min_progress
+    at_noise = not falls
     if known:
         if max(float(accuracy.smoothed().max()) for accuracy in known) > max_accuracy:
             return
         guesses = _guesses(loss.end, known[0].end, guess_tolerance)
-        if not guesses and (left < min_left or loss.values[0] > math.log(max_classes)):
+        classes = max(2.0, math.exp(min(float(loss.values[0]), start, 20.0)))
+        knew_nothing = min(float(accuracy.values[0]) for accuracy in known) <= max_over_guess / classes
+        if not guesses and (left < min_left or classes > max_classes or not knew_nothing):
             return
+        ends = [accuracy.end for accuracy in known]
+        learned = (min(ends) - 1 / classes) / (1 - 1 / classes)
+        at_noise = at_noise and not guesses and learned >= max_learned and max(ends) - min(ends) <= max_difference
     elif left < min_left_of_regression:
         return
     first, last = int(loss.steps[0]), int(loss.steps[-1])
-    falls = loss.progress_since(0.5) >= _STILL_FALLS
+    far = len(known) == 2 and max(a.end for a in known) <= 0.5 and left >= 0.6
     yield Diagnosis(
         _message(loss, known),
         severity=Severity.WARNING,
-        confidence=Confidence.HIGH if len(known) == 2 and max(a.end for a in known) <= 0.5 and left >= 0.6 else Confidence.MEDIUM,
+        confidence=Confidence.LOW if at_noise else Confidence.HIGH if far else Confidence.MEDIUM,
         onset_step=first,
         last_step=last,
         impact=Impact("loss", Message("{left:%} of the training loss at the start is left.", left=loss.end / start)),

@@ -25,8 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from tb_advisor.diagnosis import Confidence, Diagnosis, Mark, SeriesExhibit, Severity
 from tb_advisor.evidence.losses import Loss, finite_points
 from tb_advisor.message import Message
@@ -52,7 +50,7 @@ def unfinished_training(
     loss = finite_points(train_loss, min_points)
     if not finished or loss.start <= 0 or loss.end > (1 - min_fall) * loss.start:
         return
-    if not _falls_at_end(loss, min_noise_ratio) or not _validation_follows(losses):
+    if loss.fall_at_end < min_noise_ratio or not _validation_follows(losses):
         return
     left, progress = loss.end / loss.start, loss.progress_since(0.5)
     steep = progress >= min_steep_progress and left >= min_left_when_steep
@@ -69,17 +67,11 @@ def unfinished_training(
             progress=progress,
         ),
         severity=Severity.WARNING if steep else Severity.INFO,
-        confidence=Confidence.LOW if resumed else Confidence.HIGH if steep and _falls_at_end(loss, 5.0) else Confidence.MEDIUM,
+        confidence=Confidence.LOW if resumed else Confidence.HIGH if steep and loss.fall_at_end >= 5 else Confidence.MEDIUM,
         onset_step=middle,
         last_step=last,
         exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(middle, last, Message("still falling")),)),),
     )
-
-
-def _falls_at_end(loss: Series, min_noise_ratio: float) -> bool:
-    """Whether the last fifth lies below the fifth before it, beyond the standard error of the difference of two medians."""
-    noise = 1.25 * loss.noise * np.sqrt(2 / max(1, len(loss) // 5))
-    return bool(loss.level(0.6, 0.8) - loss.level(0.8, 1) > min_noise_ratio * noise)
 
 
 def _validation_follows(losses: tuple[Loss, ...]) -> bool:
