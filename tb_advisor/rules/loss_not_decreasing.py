@@ -13,7 +13,12 @@ its start, the median of the first 5% of the points and at least 3: runs that le
 ends at `max_rise` (2) times its start has diverged instead. Where the loss ends `min_steady_fall` (3%) below its start
 and that is `min_noise_ratio` (5) times the error of the two levels it does fall, if slowly, and the confidence is low:
 a large model that is fine-tuned gains no more than that. A loss whose first three points lie `min_fall` above all that
-follows, and by 5 times its noise, was learned within the start. Fewer than `min_points` (10) points say
+follows, and by 5 times its noise, was learned within the start; so was one whose first point alone lies 5 times its noise above
+every later one and `min_fall` above the lowest level, which is a mean over an epoch in which most was learned.
+
+A validation loss that is the same to six digits in all of at least `min_evaluations` (5) evaluations says by itself that
+nothing changes; the training loss may then wander with the examples that it is measured on, as long as it does not fall by more
+than the error of its levels. Fewer than `min_points` (10) points say
 nothing, and a loss that is constantly zero was not measured.
 
 ## When it is wrong
@@ -25,12 +30,13 @@ reinforcement learning and adversarial training are left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
-from tb_advisor.evidence.losses import finite_points
+from tb_advisor.evidence.losses import Loss, finite_points
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.series import Series
@@ -39,11 +45,13 @@ from tb_advisor.series import Series
 @rule(category="optimization", fixes=("check-training-loop", "tune-learning-rate", "check-inputs", "better-initialization"))
 def loss_not_decreasing(
     train_loss: Series,
+    losses: tuple[Loss, ...],
     *,
     min_fall: float = 0.07,
     max_rise: float = 2.0,
     min_steady_fall: float = 0.03,
     min_noise_ratio: float = 5.0,
+    min_evaluations: int = 5,
     min_points: int = 10,
 ) -> Iterator[Diagnosis]:
     """One diagnosis where the loss stayed at its start from the first to the last point."""
@@ -52,15 +60,15 @@ def loss_not_decreasing(
         raise Missing("{tag} is constantly zero: it was not measured", tag=loss.tag)
     smoothed = loss.smoothed(share=1 / 6)
     start, lowest = loss.start, float(smoothed[max(3, len(loss) // 20) :].min())
-    if start - lowest >= min_fall * abs(start) or loss.end >= max_rise * abs(start):
+    error = 1.25 * loss.noise * math.sqrt(1 / max(3, len(loss) // 20) + 1 / max(3, len(loss) // 10))  # of a difference of medians
+    falls = start - loss.end >= max(min_steady_fall * abs(start), min_noise_ratio * error)
+    constant = not falls and _validation_is_constant(losses, min_evaluations)
+    if loss.end >= max_rise * abs(start):
         return
-    first_points = float(np.median(loss.values[:3]))
-    if first_points - lowest >= max(min_fall * abs(first_points), min_noise_ratio * loss.noise):
+    if not constant and (start - lowest >= min_fall * abs(start) or _learned_at_once(loss, lowest, min_fall, min_noise_ratio)):
         return
     first, last = int(loss.steps[0]), int(loss.steps[-1])
     resumed = first > last - first
-    error = 1.25 * loss.noise * np.sqrt(1 / max(3, len(loss) // 20) + 1 / max(3, len(loss) // 10))  # of a difference of medians
-    falls = start - loss.end >= max(min_steady_fall * abs(start), min_noise_ratio * float(error))
     clear_cut = len(loss) >= 3 * min_points and start - lowest < min_fall / 2 * abs(start)
     yield Diagnosis(
         Message("Training loss stayed at {start}: it ends at {end} after {steps} steps.", start=start, end=loss.end, steps=last - first),
@@ -74,3 +82,17 @@ def loss_not_decreasing(
         explains=("class-collapse", "oscillating-loss", "underfitting", "unfinished-training"),
         exhibits=(SeriesExhibit(((loss.run, loss.tag),), (Mark(first, last, Message("no progress")),)),),
     )
+
+
+def _learned_at_once(loss: Series, lowest: float, min_fall: float, min_noise_ratio: float) -> bool:
+    """Whether the first three points lie above all that follows, or the first one above each later one."""
+    first, first_points, noise = float(loss.values[0]), float(np.median(loss.values[:3])), min_noise_ratio * loss.noise
+    if first_points - lowest >= max(min_fall * abs(first_points), noise):
+        return True
+    return first - lowest >= min_fall * abs(first) and first - float(loss.values[1:].max()) > noise
+
+
+def _validation_is_constant(losses: tuple[Loss, ...], needed: int) -> bool:
+    """Whether the main validation loss has one value, to six digits, in all of at least `needed` evaluations."""
+    val = next((loss.series.finite.values for loss in losses if loss.is_validation and loss.is_main), None)
+    return val is not None and len(val) >= needed and bool(val[0] and np.ptp(val) <= 1e-6 * abs(val[0]))
