@@ -14,6 +14,10 @@ or more; or when it ends at `min_rise_over_best` (3) times its best smoothed val
 against the best before it: the loss rose for good where the largest sum of what follows begins, when a point of which it
 is true counts 2 and another one -1. A diverged loss that touches zero now and then does not move that point, and
 neither does an early excursion that was made up for during at least twice its length.
+
+A loss that goes below zero (a log density, an evidence lower bound) has no ratios. It diverged when all of its progress is lost:
+it ends at its start or above, after a fall of at least `min_noise_ratio` (5) times the noise that it had until its best.
+
 The turn is the last point before that which was as low as the best smoothed value; where the log tells, the finding
 says what came in the five points before the rise (a restart, a learning rate that rose by half or more, a gradient norm
 at five times its usual level). The turn must come before `latest_turn`
@@ -36,7 +40,7 @@ from numpy.typing import NDArray
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
 from tb_advisor.evidence.circumstances import Circumstances
 from tb_advisor.evidence.losses import finite_points
-from tb_advisor.message import Message, Missing
+from tb_advisor.message import Message
 from tb_advisor.rule import rule
 from tb_advisor.series import Floats, Series
 
@@ -52,6 +56,7 @@ def loss_divergence(
     min_rise_over_start: float = 2.0,
     min_rise_over_best: float = 3.0,
     min_progress_lost: float = 0.3,
+    min_noise_ratio: float = 5.0,
     latest_turn: float = 0.9,
     min_points: int = 10,
 ) -> Iterator[Diagnosis]:
@@ -60,14 +65,19 @@ def loss_divergence(
     smoothed = loss.smoothed()
     start, best, end = loss.start, float(smoothed.min()), loss.end
     if best < 0 or start <= 0:
-        raise Missing("{tag} takes values below zero, so that its rise has no scale", tag=loss.tag)
-    over_start = end >= min_rise_over_start * start
-    over_best = end >= min_rise_over_best * best and end - best >= min_progress_lost * (start - best)
+        until_best = loss[: int(smoothed.argmin()) + 1]
+        over_best = len(until_best) > 1 and end >= start and start - best > min_noise_ratio * until_best.noise
+        over_start = False
+        risen = smoothed >= start
+    else:
+        over_start = end >= min_rise_over_start * start
+        over_best = end >= min_rise_over_best * best and end - best >= min_progress_lost * (start - best)
+        lowest = np.minimum.accumulate(smoothed)
+        risen = (smoothed >= min_rise_over_best * lowest) & (smoothed - lowest >= min_progress_lost * (start - lowest))
+        risen |= smoothed >= min_rise_over_start * start
     if not (over_start or over_best):
         return
-    lowest = np.minimum.accumulate(smoothed)
-    risen = (smoothed >= min_rise_over_best * lowest) & (smoothed - lowest >= min_progress_lost * (start - lowest))
-    turn, rose_at = _turn(loss.values, smoothed, risen | (smoothed >= min_rise_over_start * start))
+    turn, rose_at = _turn(loss.values, smoothed, risen)
     onset = int(loss.steps[turn])
     if loss.share_of_run(onset) >= latest_turn:
         return

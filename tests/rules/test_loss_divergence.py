@@ -79,6 +79,19 @@ def test_too_few_points_are_said():
         check(series([1.0] * 9))
 
 
-def test_a_loss_below_zero_has_no_scale():
-    with pytest.raises(Missing, match="below zero"):
-        check(series(np.linspace(1, -9, 50)))
+def test_a_log_density_that_lost_all_of_its_progress_is_found():
+    (found,) = check(series([*falling(100, start=1.5, end=-4.2, noise=0.1), *([2600.0, 3700.0, 1400.0] * 20)]))
+    assert 95 <= found.onset_step <= 100
+
+
+@pytest.mark.parametrize(
+    ("reason", "values"),
+    [
+        ("healthy", np.linspace(1, -9, 50)),
+        ("half of its progress is lost", [*np.linspace(1, -9, 50), *np.linspace(-9, -4, 50)]),
+        ("nothing but noise about zero", np.random.default_rng(2).standard_normal(200)),
+        ("rising from the first point on", np.linspace(-9, 1, 50)),
+    ],
+)
+def test_clear_below_zero(reason, values):
+    assert check(series(values)) == []
