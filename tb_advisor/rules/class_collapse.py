@@ -13,8 +13,10 @@ Two forms, both with at least `min_evaluations` (5) evaluations of accuracy and 
 - **At chance.** All accuracies lie within `max_range` (0.1), and the validation loss never falls below `min_loss_share` (97%) of ln k,
   the cross entropy of a guess among k classes. The number of classes is read from the loss of the untrained model, which is ln k
   too (the first point of training or validation), and the accuracy must then be 1/k to half of `max_range`, or exactly
-  the same in most evaluations. Or, where the first losses were far higher, it is one over the accuracy, and the loss must end
-  within 5% of ln k.
+  the same in most evaluations. Weights that are not small make the first loss higher than ln k: smaller numbers are tried down
+  to 1/`max_excess` (1.2) of that, which must be one over the accuracy within 20%, and the loss in the second half must then be
+  at `min_loss_share` of the first or more (a slow learner is below). Or, where the first losses were far higher, it is one over the
+  accuracy, and the loss must end within 5% of ln k.
 - **At the majority.** At least `min_stuck` (75%) of the evaluations have exactly the same accuracy, from the first quarter
   of them to the last, below `max_accuracy` (97%). The training accuracy, where it is logged, ends near it (two standard errors
   of fifty examples). The validation loss stays at `min_loss_share` or more of the entropy of two classes of which one has that
@@ -42,6 +44,7 @@ from tb_advisor.rule import rule
 from tb_advisor.series import Series
 
 _SAME = 1e-5
+_FITS = 0.2
 
 
 @rule(
@@ -63,6 +66,7 @@ def class_collapse(
     accuracies: Accuracies,
     *,
     min_loss_share: float = 0.97,
+    max_excess: float = 1.2,
     max_range: float = 0.1,
     min_stuck: float = 0.75,
     max_accuracy: float = 0.97,
@@ -80,7 +84,7 @@ def class_collapse(
     if float(np.ptp(accuracy.values)) <= max_range:
         untrained = min(float(train.values[0]), float(val.values[0]))
         near = math.inf if stuck >= min_stuck else max_range / 2
-        classes = _classes_guessed(val, median, untrained, min_loss_share, near)
+        classes = _classes_guessed(val, median, untrained, min_loss_share, near, max_excess)
     majority = (
         stuck >= min_stuck
         and value < max_accuracy
@@ -123,12 +127,17 @@ def _most_frequent(accuracy: Series) -> tuple[float, float]:
     return float(values[counts.argmax()]) * _SAME, float(counts.max()) / len(accuracy)
 
 
-def _classes_guessed(val: Series, accuracy: float, untrained: float, min_loss_share: float, near: float) -> int:
+def _classes_guessed(val: Series, accuracy: float, untrained: float, min_loss_share: float, near: float, max_excess: float) -> int:
     """The number of classes among which the model guesses all the time, 0 where it does not."""
     lowest = float(val.values.min())
     classes = round(math.exp(untrained)) if 0 < untrained < 20 else 0
     if classes >= 2 and lowest >= min_loss_share * math.log(classes) and abs(accuracy - 1 / classes) <= near:
         return classes
+    for fewer in range(classes - 1, 1, -1):
+        if fewer * max_excess < classes or val.level(0.5, 1) < min_loss_share * untrained:
+            break
+        if lowest >= min_loss_share * math.log(fewer) and abs(accuracy * fewer - 1) <= _FITS:
+            return fewer
     classes = round(1 / accuracy)
     floor = min_loss_share * math.log(classes)
     return classes if classes >= 2 and floor <= lowest and val.end <= 1.05 * math.log(classes) else 0

@@ -41,6 +41,12 @@ def test_always_the_majority_is_found():
     assert found.summary.startswith("Validation accuracy is 85.8% in 91.7% of the evaluations")
 
 
+def test_first_weights_that_are_not_small_do_not_hide_it():
+    loss = [1.87, 3e4, 2.2, *([1.81, 1.97, 1.86, 2.1] * 3)]
+    (found,) = check(loss, [57.9, 2.17, *loss[3:]], [0.148, 0.182, *([0.16, 0.142, 0.192, 0.156] * 3)])
+    assert found.summary.endswith("is that of a guess among 6 classes or worse.")
+
+
 @pytest.mark.parametrize(
     ("reason", "train", "val", "accuracy", "train_accuracy"),
     [
@@ -54,6 +60,7 @@ def test_always_the_majority_is_found():
             [0.36, 0.39, 0.38, 0.39] * 3,
             [0.44] * 12,
         ),
+        ("a little learned of six classes", falling(12, 1.85, 1.65), falling(12, 1.85, 1.71), [0.19, 0.2, 0.22, 0.21] * 3, None),
         ("a learning rate of zero", [0.7] * 12, [0.5] * 12, [0.858] * 12, [0.85] * 12),
         ("a metric of another thing", falling(12), falling(12), [0.0] * 12, None),
         ("stuck late", PRIOR, PRIOR, [0.3, 0.4, 0.5, 0.6, *([0.858] * 8)], None),
