@@ -14,7 +14,11 @@ the last evaluation. One of these must hold for most of them:
 - the validation accuracy lies `min_gap` (0.15) above the training accuracy (strong dropout explains up to about 0.08);
 - the validation loss is at most `max_ratio` (0.42) of the training loss, which is itself above 5% of its start (strong dropout
   explains down to 0.49); where both accuracies are logged, that of validation must be higher by 0.1 as well, for a penalty or
-  label smoothing in the training loss alone changes its scale;
+  label smoothing in the training loss alone changes its scale. Near the ceiling, where no such gap has room, the share of wrong
+  answers must be at most `max_error_ratio` (0.1) of that in training, since who knows the labels makes no errors; that in
+  training must be `min_error` (3%) or more, and its accuracy must not have become worse again by that much. A loss that is at most a tenth
+  of that of training from the first evaluation on, and stays in the same proportion to it (within a factor of
+  `max_change`, 2), is a mean beside a sum: no leak helps a model that has learned nothing yet;
 - both losses are the same to six digits while they move: validation runs on the training data.
 
 A training loss that ends above its start is another diagnosis. Fewer than `min_evaluations` (5) evaluations say nothing.
@@ -46,6 +50,9 @@ def suspicious_validation(
     *,
     max_ratio: float = 0.42,
     min_gap: float = 0.15,
+    max_error_ratio: float = 0.1,
+    min_error: float = 0.03,
+    max_change: float = 2.0,
     skip_share: float = 0.2,
     min_evaluations: int = 5,
 ) -> Iterator[Diagnosis]:
@@ -63,7 +70,11 @@ def suspicious_validation(
             "Validation accuracy lies {points:.0f} percentage points above training accuracy in the median.", points=100 * gap
         )
         clear_cut = accuracies.val is not None and accuracies.val.finite.end >= 0.99
-    elif ratio is not None and (gap is None or gap >= 0.1):
+    elif (
+        ratio is not None
+        and (gap is None or gap >= 0.1 or _fewer_errors(accuracies, skip_share, max_error_ratio, min_error))
+        and not _other_unit(train, val, ratio, max_change)
+    ):
         message = Message("Validation loss is {ratio:%} of the training loss in most evaluations.", ratio=ratio)
         clear_cut = ratio <= 0.1
     else:
@@ -102,6 +113,23 @@ def _loss_ratio(train: Series, val: Series, skip_share: float, max_ratio: float)
     if counts.sum() < max(3, len(level) // 2) or low.sum() < 0.6 * counts.sum():
         return None
     return float(np.median(values[counts] / level[counts]))
+
+
+def _fewer_errors(accuracies: Accuracies, skip_share: float, max_ratio: float, min_error: float) -> bool:
+    """Whether the median share of wrong answers is far lower in validation. Both accuracies are there."""
+    if accuracies.train is None or accuracies.val is None:
+        return False
+    train, val = accuracies.train.finite, accuracies.val.finite
+    kept = slice(int(skip_share * len(val)), None)
+    error, val_error = float(np.median(1 - train.level_at(val)[kept])), float(np.median(1 - val.values[kept]))
+    became_harder = float(train.smoothed().max()) - train.end >= min_error
+    return error >= min_error and val_error <= max_ratio * error and not became_harder
+
+
+def _other_unit(train: Series, val: Series, ratio: float, max_change: float) -> bool:
+    """Whether validation is a small share of training from the first evaluation on, and always about the same one."""
+    first = float(val.values[0]) / max(float(train.level_at(val)[0]), 1e-300)
+    return 0 < first <= 0.1 and ratio <= max_change * first and first <= max_change * ratio
 
 
 def _identical(train: Series, val: Series) -> bool:

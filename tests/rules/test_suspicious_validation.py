@@ -40,6 +40,16 @@ def test_losses_of_batches_are_compared_with_their_level():
     assert len(suspicious_validation(series(train), val, Accuracies(None, None))) == 1
 
 
+def test_near_the_ceiling_the_errors_are_compared():
+    accuracies = np.linspace(0.86, 0.96, 20), [0.8, *([1.0] * 19)]
+    (found,) = check(falling(20, start=1.4, end=0.2), falling(20, start=0.7, end=0.03), *accuracies)
+    assert found.summary.startswith("Validation loss is")
+
+
+def test_a_leak_that_is_learned_is_no_other_unit():
+    assert len(check(falling(20, start=2.3, end=0.4), falling(20, start=2.2, end=0.02))) == 1
+
+
 @pytest.mark.parametrize(
     ("reason", "train", "val", "accuracies"),
     [
@@ -53,6 +63,15 @@ def test_losses_of_batches_are_compared_with_their_level():
         ),
         ("only the first evaluations, in the steep part", [2.3, 1.5, 0.8, *([0.2] * 17)], [0.5, 0.3, 0.2, *([0.21] * 17)], (None, None)),
         ("both at zero", falling(20, start=2.3, end=0.001)[:3] + [0.004] * 17, [1.0, 0.5, 0.1] + [0.001] * 17, (None, None)),
+        ("a sum over 640 examples beside a mean", falling(20, start=612, end=147), falling(20, start=0.94, end=0.27), (None, None)),
+        (
+            "training examples that become harder",
+            [*falling(10, start=1.5, end=0.2), *([0.35] * 10)],
+            falling(20, start=1.2, end=0.05),
+            ([*np.linspace(0.6, 0.98, 10), *([0.9] * 10)], [*np.linspace(0.6, 0.98, 10), *([0.995] * 10)]),
+        ),
+        ("augmented training", falling(20, start=1.4, end=0.9), falling(20, start=0.7, end=0.2), ([0.9] * 20, [0.965] * 20)),
+        ("dropout near the ceiling", falling(20, start=1.4, end=0.2), falling(20, start=0.9, end=0.08), ([0.97] * 20, [0.99] * 20)),
         ("nothing moves", [2.302585] * 20, [2.302585] * 20, (None, None)),
         ("diverged", np.linspace(1, 50, 20), [0.5] * 20, (None, None)),
         ("just above the ratio", TRAIN, [0.45 * value for value in TRAIN], (None, None)),
