@@ -139,6 +139,15 @@ class Series:
         values = self.values
         return np.array([np.median(values[a:b]) for a, b in pairwise(edges.tolist())])
 
+    def share_rising(self, most: int = 30) -> float:
+        """Of all pairs of points the share in which the later one is the higher: 1 for a rise, 0.5 for no trend, 0 for a fall.
+
+        Over the medians of up to `most` equal parts, ties count half; Kendall's tau is twice this less one (Mann 1945). Needs a point.
+        """
+        levels = self.levels(min(most, len(self)))
+        earlier, later = np.triu_indices(len(levels), 1)
+        return float(0.5 + 0.5 * np.mean(np.sign(levels[later] - levels[earlier]))) if len(levels) > 1 else 0.5
+
     def turn(self, most: int = 200) -> tuple[int, bool]:
         """Where the level begins to change: the index of the point, and whether it changes at once (a step) or goes on changing (a ramp).
 

@@ -76,6 +76,13 @@ def test_levels_are_medians_of_shares_of_the_points():
     assert (line.level(0.8, 1), line.level(0.4, 0.6), series([3.0]).level(0.8, 1)) == (90.5, 50.0, 3.0)
 
 
+def test_the_share_of_pairs_that_rise_tells_a_trend_from_waves():
+    assert series(falling(100)).share_rising() == 0
+    assert series([1.0, 2.0] * 50).share_rising(100) == pytest.approx(0.5, abs=0.01)
+    assert series([1.0, 2.0, 3.0, 0.0]).share_rising() == 0.5
+    assert series([1.0]).share_rising() == 0.5
+
+
 def test_progress_since_the_middle_tells_a_line_from_a_curve_that_levels_off():
     assert 0.45 < series(np.linspace(2, 1, 100)).progress_since(0.5) < 0.52
     assert series(falling(100)).progress_since(0.5) < 0.1

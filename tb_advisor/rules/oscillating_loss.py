@@ -8,14 +8,22 @@ down where this run only goes to and fro; the checkpoint that remains at the end
 ## How it is found
 
 The first third of the run is left out. In the rest the training loss is averaged between evaluations (in at most 30
-blocks), which takes out the noise of single batches. Its mean must fall by less than `max_progress` (40%) from the
-first to the last third of that part, at more than `min_level` (12%) of the start: what is left of a converged loss is
-noise. The averages must change by `min_change` (6%, the median) from one to the next and turn round in at least
-`min_reversals` (a third) of the cases. The validation loss, which has no batches, must do the same: that is what tells
-it from small batches, whose noise leaves a smooth validation loss. Without one, or with fewer than `min_evaluations`
-(15), twice the change is asked for and the confidence is low; fewer than half of that are not looked at. A learning
-rate that comes back (warm restarts, cycles) makes such waves by design and is silent. Fewer
-than `min_points` (15) points say nothing, and a curve that begins with a restart does not show the level at which it started.
+blocks), which takes out the noise of single batches. It must fall by less than `max_progress` (40%) from the first to
+the last third of that part (by their medians, which one burst does not move), at more than `min_level` (12%) of the
+start: what is left of a converged loss is noise. Where a first explosion lifts the start, its first point is the start.
+The averages must change by `min_change` (6%, the median) from one to the next and turn round in at least
+`min_reversals` (a third) of the cases.
+
+The validation loss, which has no batches, must do the same at such a level: that is what tells it from small batches,
+whose noise leaves a smooth validation loss. Two more things tell waves from noise on the way down. A validation loss
+below its start whose later value is the lower in more than `max_falling` (75%) of all pairs still improves. And waves
+must go on to the end: where the last third changes by less than half of `min_change`, noise (or a learning rate
+that fell) has settled.
+
+Without a validation loss, or with fewer than `min_evaluations` (15), twice the change is asked for and the confidence
+is low; fewer than half of that are not looked at. A learning rate that comes back (warm restarts, cycles) makes such
+waves by design and is silent. Fewer than `min_points` (15) points say nothing, and a curve that begins with a restart
+does not show the level at which it started.
 
 ## When it is wrong
 
@@ -39,6 +47,7 @@ from tb_advisor.rule import rule
 from tb_advisor.series import Floats, Series
 
 MOST_BLOCKS = 30
+_LEAST_OF_END = 5
 
 
 @rule(category="stability", fixes=("lower-learning-rate", "decay-learning-rate", "clip-gradients"))
@@ -51,6 +60,7 @@ def oscillating_loss(
     min_level: float = 0.12,
     min_change: float = 0.06,
     min_reversals: float = 1 / 3,
+    max_falling: float = 0.75,
     min_evaluations: int = 15,
     min_points: int = 15,
 ) -> Iterator[Diagnosis]:
@@ -64,11 +74,20 @@ def oscillating_loss(
     known = val is not None and len(val) >= min_evaluations
     tail = loss[len(loss) // 3 :]
     blocks = _means(tail.values, min(MOST_BLOCKS, len(tail), len(val) - len(val) // 3 if val is not None and known else MOST_BLOCKS))
-    third = len(blocks) // 3
-    before, after = float(np.mean(blocks[:third])), float(np.mean(blocks[-third:]))
-    if blocks.min() <= 0 or after <= (1 - max_progress) * before or np.median(blocks) <= min_level * loss.start:
+    curves = [blocks]
+    before, after = _thirds(blocks)
+    if blocks.min() <= 0 or after <= (1 - max_progress) * before or np.median(blocks) <= min_level * _start(loss):
         return
-    curves = [blocks] if val is None or len(val) < min_evaluations / 2 else [blocks, val.values[len(val) // 3 :]]
+    if val is not None and len(val) >= min_evaluations / 2:
+        later = val[len(val) // 3 :]
+        curves.append(later.values)
+        before_val, after_val = _thirds(later.values)
+        level = float(np.median(later.values))
+        improves = level < _start(val) and 1 - later.share_rising() > max_falling
+        if known and (improves or after_val <= (1 - max_progress) * before_val or level <= min_level * _start(val)):
+            return
+        if known and _zigzag(later.values[-max(_LEAST_OF_END, len(later) // 3) :])[0] < min_change / 2:
+            return
     zigzags = [_zigzag(values) for values in curves]
     change, reversals = (min(numbers) for numbers in zip(*zigzags, strict=True))
     if change < (min_change if known else 2 * min_change) or reversals < min_reversals:
@@ -77,7 +96,7 @@ def oscillating_loss(
     clear_cut = change >= 2 * min_change and reversals >= 1.2 * min_reversals
     yield Diagnosis(
         Message(
-            "Training loss goes up and down by {change:%} at a time; from step {first} to the end its mean went from {before} to {after}.",
+            "Training loss goes up and down by {change:%} at a time; from step {first} to the end its level went from {before} to {after}.",
             change=zigzags[0][0],
             first=first,
             before=before,
@@ -104,6 +123,17 @@ def oscillating_loss(
 def _means(values: Floats, blocks: int) -> Floats:
     """The means of about equal blocks, shape ``(blocks,)``."""
     return np.array([block.mean() for block in np.array_split(values, blocks)])
+
+
+def _thirds(values: Floats) -> tuple[float, float]:
+    """The medians of the first and the last third."""
+    third = max(1, len(values) // 3)
+    return float(np.median(values[:third])), float(np.median(values[-third:]))
+
+
+def _start(series: Series) -> float:
+    """The level at the start, or the first point where that is lower: an explosion in the first steps is no level."""
+    return min(float(series.values[0]), series.start)
 
 
 def _zigzag(values: Floats) -> tuple[float, float]:

@@ -40,6 +40,24 @@ def test_waves_below_the_noise_of_batches_are_found_with_the_evaluations():
     assert found.onset_step == 133
 
 
+def test_one_burst_in_the_first_third_is_no_progress():
+    burst = zigzag(40)
+    burst[13:15] = 40.0
+    (found,) = check(burst, zigzag(40, level=0.6))
+    assert found.confidence is Confidence.HIGH
+
+
+def test_an_explosion_in_the_first_steps_is_no_level():
+    (found,) = check([1.0, *([900.0] * 5), *zigzag(34)], zigzag(40, level=0.6))
+    assert found.onset_step == 13
+
+
+def test_a_fall_that_is_still_above_the_start_is_no_improvement():
+    waves = 2 - zigzag(40, size=0.0) * 0.1 + 0.4 * (np.arange(40) % 2) - 0.01 * np.arange(40)
+    (found,) = check([0.5, 0.6, 0.7, *waves[3:]], [0.5, 0.6, 0.7, *waves[3:]])
+    assert found.last_step == 39
+
+
 @pytest.mark.parametrize("val", [[], zigzag(10)])
 def test_without_evaluations_the_confidence_is_low(val):
     (found,) = check(zigzag(40), val)
@@ -55,6 +73,10 @@ def test_without_evaluations_the_confidence_is_low(val):
         ("few evaluations that are smooth", zigzag(40), falling(10)),
         ("waves that still fall", zigzag(40, fall=0.9), zigzag(40, fall=0.9)),
         ("waves just below 6%", zigzag(40, size=0.025), zigzag(40)),
+        ("a validation loss that still improves", zigzag(40), zigzag(40, level=0.6, fall=0.9)),
+        ("a validation loss that improves less, but steadily", zigzag(40), zigzag(40, size=0.06, fall=0.35)),
+        ("a validation loss that has converged", zigzag(40), zigzag(40, level=0.05)),
+        ("a validation loss that settles", zigzag(40), [*zigzag(27), *([0.5] * 13)]),
         ("converged near zero", noisy(40, 0.3, end=0.01), noisy(40, 0.3, end=0.01)),
         ("flat", [2.3] * 40, [2.3] * 40),
         ("one spike", [*falling(20), 9.0, *falling(19, start=0.6)], [*falling(20), 9.0, *falling(19, start=0.6)]),
