@@ -15,8 +15,12 @@ of the last quarter must take at least `min_slowdown` (1.7) times as long as tha
 some room for a first quarter that is already slower. It must be slow as a whole, too: nine of ten steps of the last
 quarter must be at least `min_separation` (1.3) times slower than nine of ten of the first. A busy machine makes many
 steps slow and leaves others as fast as before; a cause in the training does not. (On a shared machine, wall times of
-healthy runs show medians that are 1.7 to 4 times slower, but this separation stays below 1.1.) And the difference
-must be `min_noise_ratio` (3) times the jitter between neighbouring points, which matters where there are few.
+healthy runs show medians that are 1.7 to 4 times slower, but this separation stays below 1.1.) A ramp spreads within
+the quarters that are compared, so that it separates less than a jump of the same size. Where it is steady, it is
+enough that nine of ten steps are slower at all: of the medians of twelve equal parts the later must be the slower in
+more than `min_rising` (85%) of all pairs. Other load comes and goes: where it separated the quarters at all, it reached
+81%. And the difference must be `min_noise_ratio` (3) times the jitter between neighbouring points, which matters where
+there are few.
 
 The turn is where a step or a ramp fits the times best. High confidence asks for a logged throughput or step time with
 at least `min_points` points, a slow-down of 2 and a separation of 1.5.
@@ -40,6 +44,8 @@ from tb_advisor.message import Message, Value
 from tb_advisor.rule import rule
 from tb_advisor.series import Series
 
+_PARTS = 12  # of which each has at least three points
+
 
 @rule(
     category="input",
@@ -50,6 +56,7 @@ def throughput_degradation(
     *,
     min_slowdown: float = 1.7,
     min_separation: float = 1.3,
+    min_rising: float = 0.85,
     min_noise_ratio: float = 3.0,
     warm_up: float = 0.05,
     min_points: int = 40,
@@ -61,7 +68,9 @@ def throughput_degradation(
     before, after = float(np.median(first)), float(np.median(last))
     separation = float(np.quantile(last, 0.1) / np.quantile(first, 0.9))
     slowdown = after / before
-    if not (slowdown >= min_slowdown and separation >= min_separation and after - before >= min_noise_ratio * times.noise):
+    steady = len(times) >= 3 * _PARTS and times.share_rising(_PARTS) > min_rising
+    apart = separation >= (1 if steady else min_separation)
+    if not (slowdown >= min_slowdown and apart and after - before >= min_noise_ratio * times.noise):
         return
     sure = slowdown >= 2 and separation >= 1.5 and len(pace.times) >= min_points
     turn, at_once = times.turn()

@@ -39,6 +39,13 @@ def test_a_throughput_that_falls_steadily():
     assert 500 <= found.onset_step <= 700
 
 
+@pytest.mark.parametrize("source", ["throughput", "wall_times"])
+def test_a_steady_ramp_under_noise(source):
+    noise = 1 + 0.2 * np.random.default_rng(2).standard_normal(200)
+    (found,) = check(0.1 * np.linspace(1, 3, 200) * noise, source)
+    assert found.confidence is Confidence.MEDIUM
+
+
 def test_wall_times_alone_give_less_confidence():
     (found,) = check(jumped(3), "wall_times", "loss")
     assert found.confidence is Confidence.MEDIUM
@@ -59,6 +66,7 @@ def test_a_few_epochs():
         ("faster", jumped(0.3)),
         ("slow for a while", [*([0.1] * 80), *([0.5] * 40), *([0.1] * 80)]),
         ("a busy machine: some steps are as fast as before", 0.1 * NOISE * np.where((np.arange(200) > 100) & (BUSY < 0.7), 4, 1)),
+        ("load that comes and goes", 0.1 * np.repeat([1, 1.4, 1, 1, 2.5, 1, 2.5, 1, 2.5, 1.9, 1.7, 2], 20)),
         ("noisy all along", 0.1 * np.exp(1.2 * (BUSY - 0.5) * 2) * np.linspace(1, 1.8, 200)),
         ("long evaluations", 0.1 * NOISE * np.where(np.arange(200) % 20 == 0, 30, 1)),
     ],
