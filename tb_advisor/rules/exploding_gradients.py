@@ -16,8 +16,10 @@ histogram counts by the largest absolute value that it reaches. The usual size i
   clipping deals with them; or
 - their norm reaches `max_norm` (1,000), and `max_norm_per_loss` (300) for each unit of the lowest training loss: in a
   healthy run a norm is some ten times its loss, also where the loss is a sum over many examples, and larger only by as
-  much as the loss falls. It must end below that, or the training loss never fall by `min_progress` (10%): a norm that
-  stays large in a run that learns is a matter of scale, as when it is logged before the loss scale is divided out; or
+  much as the loss falls. It must end below that: a norm that stays large in a run that learns is a matter of scale, as
+  when it is logged before the loss scale is divided out. Where the training loss does not end lower by `min_progress`
+  (10%) and twice the standard error of the two levels, nothing is learned, and the loss is no scale: gradients that
+  explode from the first step on lift it with them. The norm alone counts then; or
 - their norm becomes NaN or infinite and stays so to the end, for three points or with a loss that is NaN too. Single such
   points are healthy in mixed precision, where the loss scaling skips the step.
 
@@ -193,14 +195,21 @@ def _rise(curve: _Curve, large: NDArray[np.bool_], usual: float, *, did_damage: 
 
 
 def _beyond_scale(curve: _Curve, loss: Series | None, max_norm: float, max_norm_per_loss: float, min_progress: float) -> NDArray[np.bool_]:
-    """Which finite points of a norm are too large for the loss that this run reaches."""
+    """Which finite points of a norm are too large for the loss that this run reaches, or for any where it learns nothing."""
     points = curve.series.finite
     if curve.of_histograms or loss is None or not len(loss.finite):
         return np.zeros(len(points), dtype=np.bool_)
     loss = loss.finite
+    if not _learns(loss, min_progress):
+        return np.asarray(points.values >= max_norm)
     limit = max(max_norm, max_norm_per_loss * float(loss.smoothed().min()))
-    learns = loss.start - loss.end >= min_progress * abs(loss.start)
-    return np.asarray((points.values >= limit) & bool(points.end < limit or not learns))
+    return np.asarray((points.values >= limit) & bool(points.end < limit))
+
+
+def _learns(loss: Series, min_progress: float) -> bool:
+    """Whether the loss ends below its start by more than two standard errors of these medians (each 1.25 × noise ÷ √points)."""
+    error = 1.25 * loss.noise * np.hypot(max(3, len(loss) // 20) ** -0.5, max(3, len(loss) // 10) ** -0.5)
+    return bool(loss.start - loss.end >= max(min_progress * abs(loss.start), 2 * error))
 
 
 def _did_damage(points: Series, onset: int, loss: Series, max_loss_rise: float, min_progress: float) -> bool:

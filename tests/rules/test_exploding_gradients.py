@@ -75,6 +75,12 @@ def test_a_norm_beyond_any_scale_at_the_start_is_found_though_the_loss_falls():
     assert found.summary.startswith("The gradient norm reached 60,000 at step 0; its median is ")
 
 
+def test_a_loss_that_the_explosion_lifts_is_no_scale_for_the_norm():
+    jitter = np.random.default_rng(4).lognormal(0, 0.5, 100)
+    (found,) = exploding_gradients(logged(list(4e4 * jitter), list(4e3 * np.linspace(1, 0.75, 100) * jitter[::-1])))
+    assert (found.onset_step, found.severity, found.confidence) == (0, Severity.WARNING, Confidence.MEDIUM)
+
+
 def test_histograms_tell_it_where_no_norm_does():
     layers = (layer("fc1", jumped(40.0)), layer("fc2", jumped(90.0)), layer("head", steady(100)))
     (found,) = exploding_gradients(logged(None, STUCK, layers=layers))
@@ -108,6 +114,7 @@ def test_without_a_loss_gradients_that_stay_large_are_found():
         ("an overflow that the loss scaling skipped", [NAN, INF, *steady(50), INF, *steady(46), INF], HEALTHY),
         ("a constant zero", [0.0] * 100, STUCK),
         ("a loss that is a sum over many examples", list(np.geomspace(8e4, 2e3, 100)), list(np.geomspace(6e3, 5e2, 100))),
+        ("a noisy sum over many examples", steady(400, 4e4), falling(400, 6e3, 4e3, noise=1500.0)),
         ("gradients with their loss scale", steady(100, 3e4), HEALTHY),
         ("a spike at convergence", [*steady(60, 0.01), 14.0, *steady(39, 0.01)], [*falling(60, 2.0, 1e-3), 5.0, *([2e-3] * 39)]),
         ("reinforcement learning, with its returns", [*steady(50), *steady(50, 30.0)], None),
