@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tb_advisor.series import Series
 # (keras/src/callbacks/tensorboard.py); epochs tell whether a training went on.
 _KERAS_BATCH_TAGS = ("batch_", "evaluation_")
 _LEAST_AFTER = 2
+_LEAST_AGAIN = 3
 _MOST_JUMPS = 0.2
 
 
@@ -49,7 +51,8 @@ def restarts(job: Job) -> tuple[Restart, ...]:
     """The restarts of the run that has most, in writing order; empty where steps only advance.
 
     A curve counts where at least half of the run's curves that were written after the jump go back, too: one evaluation that is logged
-    at an earlier step is no restart. Steps that go back every few points are in no order, which is no restart either.
+    at an earlier step is no restart. Where at least three points were done again, curves whose points lie further apart than that
+    cannot tell and are not asked. Steps that go back every few points are in no order, which is no restart either.
 
     Raises `Missing` where no scalar is logged.
     """
@@ -69,10 +72,19 @@ def _of_run(run: Run) -> tuple[Restart, ...]:
         return ()
     longest = max(back, key=lambda s: ("loss" in words(s.tag), len(s)))
     jumped_at = float(longest.segments[1].wall_times[0])
-    written_after = [s for s in curves if float(s.wall_times[-1]) >= jumped_at]
-    if 2 * len(back) < len(written_after):
+    asked = [s for s in curves if float(s.wall_times[-1]) >= jumped_at]
+    again, steps_again = max(_done_again(a, b) for a, b in pairwise(longest.segments))
+    if again >= _LEAST_AGAIN:
+        asked = [s for s in asked if np.median(np.abs(np.diff(s.steps))) <= steps_again]
+    if 2 * len(back) < len(asked):
         return ()
     return tuple(_restart(longest, index, len(back)) for index in range(1, len(longest.segments)))
+
+
+def _done_again(before: Series, after: Series) -> tuple[int, int]:
+    """How many points, and how many steps, of one segment the next one does again."""
+    start = int(after.steps[0])
+    return int((before.steps >= start).sum()), int(before.steps[-1]) - start + 1
 
 
 def _goes_back(series: Series) -> bool:

@@ -9,8 +9,9 @@ depends on it.
 
 ## How it is found
 
-The steps of a curve go back in writing order. At least half of the run's curves that go on after the jump must go
-back, too, so that one evaluation logged at an earlier step is silent, and so must be at least two points after it.
+The steps of a curve go back in writing order, and at least two points follow. At least half of the run's curves that go
+on after the jump must go back, too, so that one evaluation logged at an earlier step is silent; where three points or
+more were done again, curves of epochs and the like, whose points lie further apart than that, are not asked.
 Steps that go back at more than a fifth of the points are in no order. The batch and evaluation counters of Keras,
 which each call of `fit` starts again, do not count where the epochs go on. A second event file whose steps go on is
 healthy.
