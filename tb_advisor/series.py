@@ -144,9 +144,7 @@ class Series:
 
         Over the medians of up to `most` equal parts, ties count half; Kendall's tau is twice this less one (Mann 1945). Needs a point.
         """
-        levels = self.levels(min(most, len(self)))
-        earlier, later = np.triu_indices(len(levels), 1)
-        return float(0.5 + 0.5 * np.mean(np.sign(levels[later] - levels[earlier]))) if len(levels) > 1 else 0.5
+        return share_rising(self.levels(min(most, len(self))))
 
     def turn(self, most: int = 200) -> tuple[int, bool]:
         """Where the level begins to change: the index of the point, and whether it changes at once (a step) or goes on changing (a ramp).
@@ -240,6 +238,12 @@ class Histograms:
 def as_array(steps: Steps | range) -> Steps:
     """Steps as int64 of shape ``(n,)``."""
     return np.arange(steps.start, steps.stop, steps.step, dtype=np.int64) if isinstance(steps, range) else steps
+
+
+def share_rising(values: Floats) -> float:
+    """Of all pairs of values the share in which the later one is the higher; ties count half, and so does a single value."""
+    earlier, later = np.triu_indices(len(values), 1)
+    return float(0.5 + 0.5 * np.mean(np.sign(values[later] - values[earlier]))) if len(values) > 1 else 0.5
 
 
 def joined(parts: Sequence[Series]) -> Series:

@@ -16,9 +16,10 @@ The averages must change by `min_change` (6%, the median) from one to the next a
 
 The validation loss, which has no batches, must do the same at such a level: that is what tells it from small batches,
 whose noise leaves a smooth validation loss. Two more things tell waves from noise on the way down. A validation loss
-below its start whose later value is the lower in more than `max_falling` (75%) of all pairs still improves. And waves
-must go on to the end: where the last third changes by less than half of `min_change`, noise (or a learning rate
-that fell) has settled.
+below its start whose later value is the lower in more than `max_falling` (75%) of all pairs still improves; so does a
+training loss that falls in more than `max_train_falling` (85%) of them, for means of many batches show a trend more
+clearly (in real waves up to 80%). And waves must go on to the end: where the last third changes by less than half of
+`min_change`, noise (or a learning rate that fell) has settled.
 
 Without a validation loss, or with fewer than `min_evaluations` (15), twice the change is asked for and the confidence
 is low; fewer than half of that are not looked at. A learning rate that comes back (warm restarts, cycles) makes such
@@ -44,7 +45,7 @@ from tb_advisor.evidence.learning_rate import comes_back
 from tb_advisor.evidence.losses import Loss, finite_points
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
-from tb_advisor.series import Floats, Series
+from tb_advisor.series import Floats, Series, share_rising
 
 MOST_BLOCKS = 30
 _LEAST_OF_END = 5
@@ -61,6 +62,7 @@ def oscillating_loss(
     min_change: float = 0.06,
     min_reversals: float = 1 / 3,
     max_falling: float = 0.75,
+    max_train_falling: float = 0.85,
     min_evaluations: int = 15,
     min_points: int = 15,
 ) -> Iterator[Diagnosis]:
@@ -74,19 +76,16 @@ def oscillating_loss(
     known = val is not None and len(val) >= min_evaluations
     tail = loss[len(loss) // 3 :]
     blocks = _means(tail.values, min(MOST_BLOCKS, len(tail), len(val) - len(val) // 3 if val is not None and known else MOST_BLOCKS))
-    curves = [blocks]
     before, after = _thirds(blocks)
-    if blocks.min() <= 0 or after <= (1 - max_progress) * before or np.median(blocks) <= min_level * _start(loss):
+    if blocks.min() <= 0 or _comes_down(blocks, _start(loss), max_progress, min_level, max_train_falling):
         return
+    curves = [blocks]
     if val is not None and len(val) >= min_evaluations / 2:
         later = val[len(val) // 3 :]
         curves.append(later.values)
-        before_val, after_val = _thirds(later.values)
-        level = float(np.median(later.values))
-        improves = level < _start(val) and 1 - later.share_rising() > max_falling
-        if known and (improves or after_val <= (1 - max_progress) * before_val or level <= min_level * _start(val)):
-            return
-        if known and _zigzag(later.values[-max(_LEAST_OF_END, len(later) // 3) :])[0] < min_change / 2:
+        levels = later.levels(min(MOST_BLOCKS, len(later)))
+        settled = _zigzag(later.values[-max(_LEAST_OF_END, len(later) // 3) :])[0] < min_change / 2
+        if known and (settled or _comes_down(levels, _start(val), max_progress, min_level, max_falling)):
             return
     zigzags = [_zigzag(values) for values in curves]
     change, reversals = (min(numbers) for numbers in zip(*zigzags, strict=True))
@@ -129,6 +128,14 @@ def _thirds(values: Floats) -> tuple[float, float]:
     """The medians of the first and the last third."""
     third = max(1, len(values) // 3)
     return float(np.median(values[:third])), float(np.median(values[-third:]))
+
+
+def _comes_down(values: Floats, start: float, max_progress: float, min_level: float, max_falling: float) -> bool:
+    """Whether a loss makes progress, by its thirds or in nearly all pairs of values, or has come down to what is noise."""
+    before, after = _thirds(values)
+    level = float(np.median(values))
+    falls = level < start and 1 - share_rising(values) > max_falling
+    return falls or after <= (1 - max_progress) * before or level <= min_level * start
 
 
 def _start(series: Series) -> float:

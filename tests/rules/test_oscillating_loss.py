@@ -28,6 +28,9 @@ def noisy(n, noise, **curve):
     return np.array(falling(n, **curve)) * (1 + noise * np.random.default_rng(1).standard_normal(n))
 
 
+STEADY = zigzag(40, size=0.05, fall=0.45)
+
+
 def test_waves_of_both_losses_are_found():
     (found,) = check(zigzag(40), zigzag(40, level=0.6))
     assert (found.onset_step, found.last_step, found.confidence) == (13, 39, Confidence.HIGH)
@@ -77,6 +80,7 @@ def test_without_evaluations_the_confidence_is_low(val):
         ("a validation loss that improves less, but steadily", zigzag(40), zigzag(40, size=0.06, fall=0.35)),
         ("a validation loss that has converged", zigzag(40), zigzag(40, level=0.05)),
         ("a validation loss that settles", zigzag(40), [*zigzag(27), *([0.5] * 13)]),
+        ("a training loss that falls steadily, of an overfitted model", STEADY, zigzag(40, level=1.5)),
         ("converged near zero", noisy(40, 0.3, end=0.01), noisy(40, 0.3, end=0.01)),
         ("flat", [2.3] * 40, [2.3] * 40),
         ("one spike", [*falling(20), 9.0, *falling(19, start=0.6)], [*falling(20), 9.0, *falling(19, start=0.6)]),
