@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_advisor.logdir.records import HEADER, LONG, Bytes, Indices, Rounds, view
+from tb_advisor.logdir.wire import BYTES, FIXED32, FIXED64, VARINT, fields, varint
 
 # Records start this many bytes after the start of their row, so that the wall time fills the second eight bytes.
 OFFSET = 7
@@ -31,7 +32,6 @@ OFFSET = 7
 _TENSOR_TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8", 19: "<f2"}
 # More layouts of one shape than this are no training loop's: the rest goes through protobuf.
 MOST_LAYOUTS = 10_000
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 @dataclass(frozen=True)
@@ -287,47 +287,47 @@ def shape_of(payload: bytes) -> Shape | None:
     Walks event.proto (wall_time 1, step 2, summary 5), summary.proto (value 1; tag 1, simple_value 2, tensor 8, metadata 9),
     tensor.proto (dtype 1, tensor_shape 2, tensor_content 4, and the fields of single values).
     """
-    event = _fields(payload, 0, len(payload))
-    if event is None or [number for number, *_ in event] not in ([1, 2, 5], [1, 5]) or event[0][1] != _FIXED64:
+    event = fields(payload, 0, len(payload))
+    if event is None or [number for number, *_ in event] not in ([1, 2, 5], [1, 5]) or event[0][1] != FIXED64:
         return None
     step_bytes = event[1][3] - event[1][2] if len(event) == 3 else 0
-    if step_bytes and event[1][1] != _VARINT:
+    if step_bytes and event[1][1] != VARINT:
         return None
-    summary = _fields(payload, event[-1][2], event[-1][3])
-    if event[-1][1] != _BYTES or summary is None or [field[:2] for field in summary] != [(1, _BYTES)]:
+    summary = fields(payload, event[-1][2], event[-1][3])
+    if event[-1][1] != BYTES or summary is None or [field[:2] for field in summary] != [(1, BYTES)]:
         return None
-    value = _fields(payload, summary[0][2], summary[0][3])
+    value = fields(payload, summary[0][2], summary[0][3])
     numbers = sorted(field[0] for field in value or [])
     if value is None or numbers not in ([1, 2], [1, 2, 9], [1, 8], [1, 8, 9]):
         return None
     number, kind, start, end = next(field for field in value if field[0] in (2, 8))
-    if (number, kind) == (2, _FIXED32):
+    if (number, kind) == (2, FIXED32):
         return Shape(len(payload), step_bytes, start, np.dtype("<f4"))
-    if (number, kind) != (8, _BYTES):
+    if (number, kind) != (8, BYTES):
         return None
     place = _place_in_tensor(payload, start, end)
     return None if place is None else Shape(len(payload), step_bytes, *place)
 
 
 def _place_in_tensor(payload: bytes, start: int, end: int) -> tuple[int, np.dtype[Any]] | None:
-    tensor = _fields(payload, start, end)
+    tensor = fields(payload, start, end)
     if tensor is None:
         return None
-    fields = {number: (kind, first, last) for number, kind, first, last in tensor}
-    if len(fields) != len(tensor) or not set(fields) <= {1, 2, 4, 5, 6} or len(set(fields) & {4, 5, 6}) != 1 or 1 not in fields:
+    places = {number: (kind, first, last) for number, kind, first, last in tensor}
+    if len(places) != len(tensor) or not set(places) <= {1, 2, 4, 5, 6} or len(set(places) & {4, 5, 6}) != 1 or 1 not in places:
         return None
-    shape = _dimensions(payload, *fields[2][1:]) if 2 in fields else []
+    shape = _dimensions(payload, *places[2][1:]) if 2 in places else []
     if shape is None:
         return None
-    dtype = _TENSOR_TYPES.get(payload[fields[1][1]], "") if fields[1][2] - fields[1][1] == 1 else ""
-    source = next(iter(set(fields) & {4, 5, 6}))
+    dtype = _TENSOR_TYPES.get(payload[places[1][1]], "") if places[1][2] - places[1][1] == 1 else ""
+    source = next(iter(set(places) & {4, 5, 6}))
     wanted = {4: dtype, 5: "<f4" if dtype == "<f4" else "", 6: "<f8" if dtype == "<f8" else ""}[source]
-    kind, first, last = fields[source]
+    kind, first, last = places[source]
     if shape and dtype == "<f8" and len(shape) == 2 and shape[1] == 3 and source == 4:  # a histogram: left edge, right edge, count
         wanted = f"({shape[0]},3)<f8"
     elif shape:
         return None
-    if not wanted or kind != _BYTES or last - first != np.dtype(wanted).itemsize:
+    if not wanted or kind != BYTES or last - first != np.dtype(wanted).itemsize:
         return None
     return first, np.dtype(wanted)
 
@@ -335,46 +335,9 @@ def _place_in_tensor(payload: bytes, start: int, end: int) -> tuple[int, np.dtyp
 def _dimensions(payload: bytes, start: int, end: int) -> list[int] | None:
     """The sizes of a tensor_shape.proto (dim 2: size 1), None for anything unusual."""
     sizes = []
-    for number, kind, first, last in _fields(payload, start, end) or []:
-        dimension = _fields(payload, first, last)
-        if (number, kind) != (2, _BYTES) or not dimension or [field[:2] for field in dimension] != [(1, _VARINT)]:
+    for number, kind, first, last in fields(payload, start, end) or []:
+        dimension = fields(payload, first, last)
+        if (number, kind) != (2, BYTES) or not dimension or [field[:2] for field in dimension] != [(1, VARINT)]:
             return None
-        sizes.append(_varint(payload, dimension[0][2], dimension[0][3])[0])
+        sizes.append(varint(payload, dimension[0][2], dimension[0][3])[0])
     return sizes
-
-
-def _fields(payload: bytes, start: int, end: int) -> list[tuple[int, int, int, int]] | None:
-    """(field number, wire type, start, end of its content) of each field of a message, None where it is not well
-    formed.
-    """
-    fields = []
-    position = start
-    while position < end:
-        key, position = _varint(payload, position, end)
-        kind = key & 7
-        first = position
-        if kind == _VARINT:
-            _, position = _varint(payload, position, end)
-        elif kind == _BYTES:
-            length, first = _varint(payload, position, end)
-            position = first + length
-        elif kind in (_FIXED64, _FIXED32):
-            position += 8 if kind == _FIXED64 else 4
-        else:
-            return None
-        if position > end or key >> 3 == 0:
-            return None
-        fields.append((key >> 3, kind, first, position))
-    return fields
-
-
-def _varint(payload: bytes, position: int, end: int) -> tuple[int, int]:
-    result = shift = 0
-    while position < end:
-        byte = payload[position]
-        position += 1
-        result |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return result, position
-        shift += 7
-    return 0, end + 1  # not well formed: the caller sees a position past the end

@@ -22,6 +22,8 @@ DEVICE = "/device:"
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+# Indices of the events of a line that have a stat, and its values.
+StatColumn = tuple[list[int], list["float | str"]]
 
 
 class UnreadableTrace(Exception):
@@ -167,7 +169,7 @@ class LineColumns:
     ids: array[int] = field(default_factory=lambda: array("i"))
     starts: array[float] = field(default_factory=lambda: array("d"))
     durations: array[float] = field(default_factory=lambda: array("d"))
-    _stats: dict[str, tuple[list[int], list[float | str]]] = field(default_factory=dict)
+    _stats: dict[str, StatColumn] = field(default_factory=dict)
 
     def add_stat(self, name: str, value: float | str) -> None:
         """Give the event that was added last a stat."""
@@ -176,18 +178,38 @@ class LineColumns:
         values.append(value)
 
     def line(self, name: str, table: tuple[str, ...], unit_ms: float, origin: float = 0.0) -> Line:
-        """The finished line: `table` are the plane's names; starts, in units of `unit_ms`, count from `origin`. No duration is negative."""
+        """The finished line: `table` are the plane's names; starts, in units of `unit_ms`, count from `origin`."""
         start = (np.frombuffer(self.starts, np.float64) - origin) * unit_ms if self.starts else np.empty(0)
-        duration = np.maximum(np.frombuffer(self.durations, np.float64) * unit_ms, 0.0) if self.durations else np.empty(0)
-        order = np.lexsort((-duration, start))
+        duration = np.frombuffer(self.durations, np.float64) * unit_ms if self.durations else np.empty(0)
+        ids = np.frombuffer(self.ids, np.int32) if self.ids else np.empty(0, np.int32)
+        return line_of(name, table, ids, start, duration, self._stats)
+
+
+def line_of(
+    name: str, table: tuple[str, ...], ids: NDArray[np.int32], start_ms: Floats, duration_ms: Floats, stats: Mapping[str, StatColumn]
+) -> Line:
+    """A line of events in any order: `stats` are the indices of those that have one, and its values. A negative duration becomes 0, in
+    place.
+    """
+    np.maximum(duration_ms, 0.0, out=duration_ms)
+    rank = None
+    if not _in_order(start_ms, duration_ms):
+        order = np.lexsort((-duration_ms, start_ms))
+        ids, start_ms, duration_ms = ids[order], start_ms[order], duration_ms[order]
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        numbers, texts = {}, {}
-        for stat, (events, values) in self._stats.items():
-            at = rank[np.array(events, np.int64)]
-            if any(isinstance(value, str) for value in values):
-                texts[stat] = Texts(tuple(at.tolist()), tuple(str(value) for value in values))
-            else:
-                numbers[stat] = Numbers(at, np.array(values, np.float64))
-        ids = np.frombuffer(self.ids, np.int32)[order] if self.ids else np.empty(0, np.int32)
-        return Line(name, table, ids, start[order], duration[order], numbers, texts)
+    numbers, texts = {}, {}
+    for stat, (events, values) in stats.items():
+        at = np.array(events, np.int64) if rank is None else rank[np.array(events, np.int64)]
+        if any(isinstance(value, str) for value in values):
+            texts[stat] = Texts(tuple(at.tolist()), tuple(str(value) for value in values))
+        else:
+            numbers[stat] = Numbers(at, np.array(values, np.float64))
+    return Line(name, table, ids, start_ms, duration_ms, numbers, texts)
+
+
+def _in_order(start_ms: Floats, duration_ms: Floats) -> bool:
+    """Whether events come by start, the longer one first of those that start together: profilers write most lines so."""
+    later = start_ms[1:] > start_ms[:-1]
+    later |= (start_ms[1:] == start_ms[:-1]) & (duration_ms[1:] <= duration_ms[:-1])
+    return bool(later.all())
