@@ -51,7 +51,7 @@ def diagnose(
     checked again. `watch` is called before the first and after each job with the progress, and a function that gives the
     report so far. `workers` processes do the work: as many as the log directory is worth where it is None, this one alone
     where it is 1. Where the points may take more than `memory_bytes` (None: a quarter of the machine's), jobs are checked
-    one by one and only what charts need is kept of them.
+    one by one and only what charts need is kept of them; a capture that needs more is not read.
 
     Never raises because of what lies in the log directory; one that does not exist gives a report with a note. Raises
     `ConfigError` where the file of the configuration holds anything that is not understood.
@@ -109,13 +109,13 @@ def _check(
     if not can_check(rules, config) or (share is None and any(files.name in cache.jobs for files in found)):
         workers = 1
     elif workers is None:
-        workers = workers_for(found, None if share is None else budget)
+        workers = workers_for(found, budget)
     if workers == 1:
-        yield from check_jobs(found, rules, cache.runs, config, share)
+        yield from check_jobs(found, rules, cache.runs, config, share, budget)
         return
     batches = batches_of(found, workers)
-    for batch, checked in zip(batches, check_in_processes(batches, rules, config, share, workers), strict=True):
-        yield from checked if checked is not None else check_jobs(batch, rules, cache.runs, config, share)
+    for batch, checked in zip(batches, check_in_processes(batches, rules, config, share, budget, workers), strict=True):
+        yield from checked if checked is not None else check_jobs(batch, rules, cache.runs, config, share, budget)
 
 
 def _with(report: Report, done: Sequence[Checked]) -> Report:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tb_advisor.logdir.jobs import JobFiles
+from tb_advisor.logdir.reading import memory_needed
 
 _UNKNOWN_MACHINE = 8 << 30
 # A point takes 45 to 100 bytes of an event file and 12 to 24 of memory, a bucket of a histogram 24 of both. Blobs stay in the file.
@@ -24,9 +25,10 @@ def default_budget() -> int:
     return min(sizes, default=_UNKNOWN_MACHINE) // 4
 
 
-def memory_for(files: JobFiles) -> int:
-    """The most that reading a job is expected to take, in bytes."""
-    return event_bytes(files) // _BYTES_IN_FILE
+def memory_for(files: JobFiles, budget: int) -> int:
+    """The most that reading a job is expected to take, in bytes: its points, and the largest capture that is read within the `budget`."""
+    needs = (memory_needed(path) for capture in files.captures for path in capture.files)
+    return event_bytes(files) // _BYTES_IN_FILE + max((need for need in needs if need <= budget), default=0)
 
 
 def event_bytes(files: JobFiles) -> int:

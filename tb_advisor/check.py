@@ -111,20 +111,26 @@ class Cache:
 
 
 def check_jobs(
-    found: Sequence[JobFiles], rules: Sequence[Rule], runs: RunCache, config: Config = DEFAULTS, share: float | None = None
+    found: Sequence[JobFiles],
+    rules: Sequence[Rule],
+    runs: RunCache,
+    config: Config = DEFAULTS,
+    share: float | None = None,
+    memory_bytes: int | None = None,
 ) -> Iterator[Checked]:
-    """Read jobs through `runs` and check them, in their order. The rules have the thresholds of `config` already.
+    """Read jobs through `runs` and check them, in their order. The rules have the thresholds of `config` already. Reading a capture may
+    take `memory_bytes`, where that is given.
 
     With a `share` (of `budget.share_to_keep`) one job at a time is in memory, and then what charts need of it.
     """
     if share is not None:
         for files in found:
-            (checked,) = check_jobs([files], rules, runs, config)
+            (checked,) = check_jobs([files], rules, runs, config, None, memory_bytes)
             runs.forget_all_but(())
             yield thinned(checked, share * event_bytes(files))
         return
     for job in read_jobs(found, runs):
-        evidence = Evidence(job, config.tag_roles)
+        evidence = Evidence(job, config.tag_roles, memory_bytes=memory_bytes)
         summary = summarize(job, evidence)
         outcomes = fold([check(rule, job.name, evidence) for rule in rules if not rule.of_family])
         silenced = tuple(config.silenced(outcome) for outcome in outcomes)

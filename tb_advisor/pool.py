@@ -1,28 +1,23 @@
-"""Checks jobs in processes of its own, where a log directory is large enough to gain from it.
-
-The processes are started as ``python -c`` with nothing of this program in them but its `sys.path`, and talk through
-their standard input and output. `ProcessPoolExecutor` would import the program's main module again in each of them:
-TensorBoard with all its plugins, or the user's training script, which need not have a main guard.
-"""
+"""Checks jobs in processes of its own, where a log directory is large enough to gain from it."""
 
 from __future__ import annotations
 
 import logging
 import os
 import pickle
-import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from itertools import accumulate
 from queue import Empty, SimpleQueue
 
 from tb_advisor.budget import memory_for
 from tb_advisor.check import Checked, check_jobs, lean
 from tb_advisor.config import Config
 from tb_advisor.logdir.jobs import JobFiles, RunCache
+from tb_advisor.process import can_start, questions_and_answers, start
 from tb_advisor.rule import Rule
 from tb_advisor.rules import all_rules
 
@@ -33,7 +28,7 @@ _WORTHWHILE_BYTES = 64 << 20
 _MOST_WORKERS = 8
 
 Batch = list[JobFiles]
-_How = tuple[list[str], Config, "float | None"]
+_How = tuple[list[str], Config, "float | None", int]
 _Task = tuple[Batch, "Future[list[Checked] | None]"]
 
 
@@ -51,26 +46,26 @@ def batches_of(found: Sequence[JobFiles], count: int) -> list[Batch]:
     return batches
 
 
-def workers_for(found: Sequence[JobFiles], budget: int | None) -> int:
-    """How many processes are worth starting for these jobs; 1 means none beside this one. With a `budget` of memory in
-    bytes, no more than may read a job each within it.
+def workers_for(found: Sequence[JobFiles], budget: int) -> int:
+    """How many processes are worth starting for these jobs; 1 means none beside this one. No more than may read a job each
+    within the `budget` of memory in bytes.
     """
     if sum(files.bytes for files in found) < _WORTHWHILE_BYTES:
         return 1
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    fitting = len(found) if budget is None else budget // max(1, *(memory_for(files) for files in found))
-    return max(1, min(cpus, _MOST_WORKERS, len(found), fitting))
+    largest = sorted((memory_for(files, budget) for files in found), reverse=True)
+    fitting = sum(together <= budget for together in accumulate(largest))
+    return max(1, min(cpus, _MOST_WORKERS, fitting))
 
 
 def can_check(rules: Sequence[Rule], config: Config) -> bool:
     """Whether processes can be started and know these rules: they know those of `all_rules` only, with the thresholds of `config`."""
-    interpreter = os.path.basename(sys.executable or "").lower().startswith(("python", "pypy"))
     known = config.applied_to(all_rules())
-    return interpreter and not getattr(sys, "frozen", False) and all(rule in known for rule in rules)
+    return can_start() and all(rule in known for rule in rules)
 
 
 def check_in_processes(
-    batches: Sequence[Batch], rules: Sequence[Rule], config: Config, share: float | None, count: int
+    batches: Sequence[Batch], rules: Sequence[Rule], config: Config, share: float | None, memory_bytes: int, count: int
 ) -> Iterator[list[Checked] | None]:
     """Check batches of jobs in `count` processes: the results in the order of the batches, None for a batch whose
     process died.
@@ -82,8 +77,8 @@ def check_in_processes(
     tasks: SimpleQueue[_Task] = SimpleQueue()
     for task in zip(batches, results, strict=True):
         tasks.put(task)
-    processes = [process for process in (_start() for _ in range(count)) if process]
-    how = ([rule.id for rule in rules], config, share)
+    processes = [process for process in (start("tb_advisor.pool", "work") for _ in range(count)) if process]
+    how = ([rule.id for rule in rules], config, share, memory_bytes)
     threads = [threading.Thread(target=_hand_out, args=(tasks, how, process), daemon=True) for process in processes]
     try:
         for thread in threads:
@@ -97,15 +92,6 @@ def check_in_processes(
             process.kill()
         for thread in threads:
             thread.join()
-
-
-def _start() -> subprocess.Popen[bytes] | None:
-    program = f"import sys; sys.path[:] = {sys.path!r}; from tb_advisor.pool import work; work()"
-    try:
-        return subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    except OSError as error:
-        logging.getLogger("tb_advisor").warning("The Advisor reads with fewer processes: %s", error)
-        return None
 
 
 def _hand_out(tasks: SimpleQueue[_Task], how: _How, process: subprocess.Popen[bytes]) -> None:
@@ -130,17 +116,15 @@ def _hand_out(tasks: SimpleQueue[_Task], how: _How, process: subprocess.Popen[by
 
 def work() -> None:
     """What a process does: answers each batch of jobs on its standard input with what the rules say of them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of the terminal; the first one ends the others
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything prints must not end up between the answers
+    questions, answers = questions_and_answers()
     runs = RunCache()
     while True:
         try:
-            batch, rule_ids, config, share = pickle.load(sys.stdin.buffer)
+            batch, rule_ids, config, share, memory_bytes = pickle.load(questions)
         except EOFError:
             return
         rules = config.applied_to(rule for rule in all_rules() if rule.id in rule_ids)
-        checked = [lean(job) for job in check_jobs(batch, rules, runs, config, share)]
+        checked = [lean(job) for job in check_jobs(batch, rules, runs, config, share, memory_bytes)]
         runs.forget_all_but(())
         try:
             pickle.dump(checked, answers, pickle.HIGHEST_PROTOCOL)

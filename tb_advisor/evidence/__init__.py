@@ -99,11 +99,11 @@ class Evidence:
     """The evidence of one job, or of a family of jobs where `family` and its `trials` are given. Each piece is derived once;
     that it is missing, or why it failed, is remembered too.
 
-    `tag_roles` are the roles of tags that the user set.
+    `tag_roles` are the roles of tags that the user set. What is read of captures may take `memory_bytes`, where that is given.
     """
 
     def __init__(self, job: Job | None = None, tag_roles: tuple[TagRole, ...] = (), **known: Any) -> None:
-        self._known: dict[str, Any] = {"job": job, "tag_roles": tag_roles, **known}
+        self._known: dict[str, Any] = {"job": job, "tag_roles": tag_roles, "memory_bytes": None, **known}
         self._failed: dict[str, Exception] = {}
 
     def __getitem__(self, name: str) -> Any:

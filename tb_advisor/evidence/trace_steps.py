@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from tb_advisor.evidence.intervals import Floats, Intervals, covered, joined
 from tb_advisor.evidence.roles import words
-from tb_advisor.logdir.captures import XPLANE, Capture
+from tb_advisor.logdir.captures import Capture
 from tb_advisor.logdir.jobs import Job
+from tb_advisor.logdir.reading import read_trace
 from tb_advisor.logdir.trace import Line, Plane, Trace, UnreadableTrace
 from tb_advisor.message import Message, Missing
 
@@ -176,18 +176,25 @@ class StepTimes:
         return self.steps.capture
 
 
-def traces(job: Job) -> tuple[CaptureTraces, ...]:
-    """Every capture of the job, read. Empty where it has none; files that cannot be read are named in `unread`."""
-    return tuple(read_capture(capture) for capture in job.captures)
+def traces(job: Job, memory_bytes: int | None = None) -> tuple[CaptureTraces, ...]:
+    """Every capture of the job, read. Empty where it has none; files that cannot be read are named in `unread`. Those that are read
+    stay within `memory_bytes` together, where that is given.
+    """
+    read = []
+    for capture in job.captures:
+        read.append(read_capture(capture, memory_bytes))
+        if memory_bytes is not None:
+            memory_bytes -= sum(trace.bytes for trace in read[-1].traces)
+    return tuple(read)
 
 
-def read_capture(capture: Capture) -> CaptureTraces:
+def read_capture(capture: Capture, memory_bytes: int | None = None) -> CaptureTraces:
     """Read the files of one capture. Never raises because of what they hold."""
     found: list[Trace] = []
     unread: list[Unread] = []
     for path in capture.files:
         try:
-            found.append(_read(path))
+            found.append(read_trace(path, memory_bytes))
         except UnreadableTrace as error:
             unread.append(Unread(path.name, error.reason, error.broken))
     return CaptureTraces(capture, tuple(found), tuple(unread))
@@ -222,18 +229,6 @@ def step_times(traces: tuple[CaptureTraces, ...], marked_steps: tuple[MarkedStep
         marker=best.marker,
         least=LEAST_STEPS,
     )
-
-
-def _read(path: Path) -> Trace:
-    if path.name.endswith(XPLANE):
-        from tb_advisor.logdir.xplane import read_xplane
-
-        return read_xplane(path)
-    if path.name.endswith((".json", ".json.gz")) and not path.name.endswith((".pod_viewer.json", ".memory_profile.json.gz")):
-        from tb_advisor.logdir.chrome_trace import read_chrome_trace
-
-        return read_chrome_trace(path)
-    raise UnreadableTrace(Message("{file} has a format of 2020 to 2022, which is not read", file=path.name), broken=False)
 
 
 def find_steps(capture: Capture, trace: Trace) -> MarkedSteps:

@@ -21,7 +21,8 @@ from tb_advisor.logdir.trace import DEVICE, HOST, LineColumns, Names, Plane, Tra
 from tb_advisor.message import Message
 
 # The text is in memory as a whole: a trace of 35 MB (76,000 events) takes 80 MB.
-LARGEST_TEXT = 512 << 20
+LARGEST_TEXT = 2 << 30
+_BLOCK = 1 << 20
 MICROSECOND_MS = 1e-3
 
 DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "memcpy", "gpu_memset", "memset"})
@@ -36,9 +37,9 @@ _SPACE = re.compile(r"[\s,]*")
 _BAD_BACKSLASH = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)')
 
 
-def read_chrome_trace(path: Path) -> Trace:
-    """Read one trace. Raises `UnreadableTrace` where the file is gone, empty, too large or holds no event list."""
-    text = _text(path)
+def read_chrome_trace(path: Path, largest: int = LARGEST_TEXT) -> Trace:
+    """Read one trace. Raises `UnreadableTrace` where the file is gone, empty, larger than `largest` bytes or holds no event list."""
+    text = unpacked_text(path, largest)
     if not text.strip():
         raise UnreadableTrace(Message("{file} is empty", file=path.name))
     reader = _Reader(path.name)
@@ -53,17 +54,20 @@ def read_chrome_trace(path: Path) -> Trace:
     return reader.trace()
 
 
-def _text(path: Path) -> str:
+def unpacked_text(path: Path, largest: int) -> str:
+    """The text of a file that may be packed. Raises `UnreadableTrace` where it cannot be read or has more than `largest` bytes."""
     try:
         with path.open("rb") as stream:
             packed = stream.read(2) == b"\x1f\x8b"
+        data = bytearray()
         with gzip.open(path) if packed else path.open("rb") as stream:
-            data = stream.read(LARGEST_TEXT + 1)
+            while len(data) <= largest and (block := stream.read(_BLOCK)):
+                data += block
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableTrace(Message("{file} cannot be unpacked or read: {reason}", file=path.name, reason=reason)) from error
-    if len(data) > LARGEST_TEXT:
-        reason = Message("{file} is larger than what is read ({limit:bytes} unpacked)", file=path.name, limit=LARGEST_TEXT)
+    if len(data) > largest:
+        reason = Message("{file} is larger than what is read ({limit:bytes} unpacked)", file=path.name, limit=largest)
         raise UnreadableTrace(reason, broken=False)
     return data.decode("utf-8-sig", "replace")
 

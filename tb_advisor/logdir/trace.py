@@ -141,6 +141,11 @@ class Trace:
         """The accelerators, idle ones included."""
         return tuple(plane for plane in self.planes if plane.is_device)
 
+    @property
+    def bytes(self) -> int:
+        """Size of the columns of all lines; stats are few."""
+        return sum(line.ids.nbytes + line.start_ms.nbytes + line.duration_ms.nbytes for plane in self.planes for line in plane.lines)
+
     @cached_property
     def window_ms(self) -> float:
         """Time from the start of the first event to the end of the last one."""

@@ -288,7 +288,7 @@ class _PlaneReader:
         self._keys = np.array(sorted(known) or [0], np.int64)
         self._ids = np.array([numbers[known[key]] for key in sorted(known)] or [-1], np.int32)
         self._table = None
-        if 0 <= self._keys[0] and self._keys[-1] < _LARGEST_TABLE:
+        if self._keys[0] >= 0 and self._keys[-1] < _LARGEST_TABLE:
             self._table = np.full(self._keys[-1] + 2, -1, np.int32)
             self._table[self._keys] = self._ids
         has_markers = not _MARKER_STATS.isdisjoint(stat_names.values())

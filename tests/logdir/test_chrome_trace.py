@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from tb_advisor.logdir import chrome_trace
 from tb_advisor.logdir.chrome_trace import read_chrome_trace
 from tb_advisor.logdir.trace import UnreadableTrace
 from tests.trace_builders import kineto_event, kineto_memory, kineto_text, put
@@ -103,8 +102,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path, content, reason):
     assert reason in str(error.value)
 
 
-def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(chrome_trace, "LARGEST_TEXT", 1000)
+def test_a_bomb_is_not_unpacked(tmp_path):
     with pytest.raises(UnreadableTrace) as error:
-        read(tmp_path, b"[" + b" " * 10_000, "a.json.gz")
+        read_chrome_trace(put(tmp_path / "a.json.gz", gzip.compress(b"[" + b" " * 10_000)), largest=1000)
     assert not error.value.broken

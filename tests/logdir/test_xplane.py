@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tb_advisor.logdir import xplane
 from tb_advisor.logdir.trace import HOST, UnreadableTrace
-from tb_advisor.logdir.xplane import read_xplane
+from tb_advisor.logdir.xplane import read_xplane, xspace_class
 from tests.trace_builders import E, put, xplane_capture, xspace
 
 
@@ -91,11 +95,70 @@ def test_a_file_that_is_gone(tmp_path):
     assert "No such file" in str(unreadable(tmp_path / "gone.xplane.pb"))
 
 
-def test_a_file_that_is_too_large_is_not_broken(tmp_path, monkeypatch):
-    monkeypatch.setattr(xplane, "LARGEST_FILE", 10)
-    error = unreadable(xplane_capture(tmp_path, {HOST: {"t": [E("abc", 0, 1)]}}))
-    assert "is larger" in str(error)
-    assert not error.broken
+# Whatever order and size fields have, and whatever is unknown among them.
+INT64 = st.integers(-(2**63), 2**63 - 1)
+FIELDS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from([1]), st.sampled_from([1, 2, 3, 2**40, -1])),
+        st.tuples(st.sampled_from([2, 3]), st.one_of(st.integers(0, 10**9), INT64)),
+        st.tuples(st.just(4), st.sampled_from([b"\x08\x01\x20\x07", b"", b"\x08\x01\x2a\x96\x01" + b"x" * 150])),
+        st.tuples(st.just(9), st.sampled_from([0, b"unknown"])),
+    ),
+    max_size=5,
+)
+
+
+def encoded(fields):
+    def varint(value):
+        value %= 2**64
+        parts = []
+        while value > 0x7F:
+            parts.append(value & 0x7F | 0x80)
+            value >>= 7
+        return bytes([*parts, value])
+
+    return b"".join(
+        varint(number << 3 | 2) + varint(len(value)) + value if isinstance(value, bytes) else varint(number << 3) + varint(value)
+        for number, value in fields
+    )
+
+
+@given(events=st.lists(FIELDS, max_size=30), timestamp=st.one_of(st.integers(0, 10**12), INT64))
+@settings(deadline=None)
+def test_events_are_what_protobuf_reads(events, timestamp):
+    line = encoded([(2, b"t"), (3, timestamp), *((4, encoded(sorted(fields, key=lambda f: f[0]))) for fields in events)])
+    names = [(4, encoded([(1, key), (2, encoded([(2, b"n%d" % key)]))])) for key in (1, 2, 3, 2**40)]
+    plane = encoded([(2, HOST.encode()), (3, line), *names, (5, encoded([(1, 1), (2, encoded([(2, b"step_num")]))]))])
+    content = encoded([(1, plane)])
+    known = {1: "n1", 2: "n2", 3: "n3", 2**40: f"n{2**40}"}
+    expected = sorted(
+        (e.offset_ps * 1e-9, -max(0.0, e.duration_ps * 1e-9), known[e.metadata_id])
+        for e in xspace_class().FromString(content).planes[0].lines[0].events
+        if e.metadata_id in known
+    )
+    with TemporaryDirectory() as directory:
+        (read,) = read_xplane(put(Path(directory) / "h.xplane.pb", content)).host_lines
+    found = sorted((float(s), -float(d), read.names[i]) for s, d, i in zip(read.start_ms, read.duration_ms, read.ids, strict=True))
+    assert found == expected
+
+
+@given(at=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=8), cut=st.floats(0, 1))
+@settings(deadline=None)
+def test_no_damage_is_more_than_an_unreadable_file(at, cut):
+    events = [E("train", float(i), 2.0, {"step_num": i, "name": "x" * 200}) for i in range(40)]
+    content = bytearray(xspace({HOST: {"python": [*events, *(E("op", float(i), 0.5) for i in range(40))]}}))
+    for place, value in at:
+        content[int(place * len(content))] = value
+    with TemporaryDirectory() as directory, suppress(UnreadableTrace):
+        read_xplane(put(Path(directory) / "h.xplane.pb", bytes(content[: int(cut * len(content)) if at else None])))
+
+
+def test_a_step_among_thousands_of_events_is_found(tmp_path):
+    many = [E("op", 0.001 * i, 0.0005) for i in range(30_000)]
+    steps = [E("train", 3.0 * i, 2.9, {"step_num": i, "why": "x" * 300}) for i in range(10)]
+    (line,) = read_xplane(xplane_capture(tmp_path, {HOST: {"t": [*many[:100], *steps, *many[100:]]}})).host_lines
+    assert len(line) == 30_010
+    assert line.numbers["step_num"].values.tolist() == list(range(10))
 
 
 def test_reading_needs_neither_tensorflow_nor_xprof(tmp_path):
