@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,6 +145,29 @@ def kineto_text(events: Sequence[Mapping[str, Any]], devices: Sequence[Mapping[s
 
 def kineto_capture(run: Path, events: Sequence[Mapping[str, Any]], *, name: str = "worker0.123", devices: Sequence[Any] = ()) -> Path:
     return put(run / f"{name}.pt.trace.json.gz", gzip.compress(kineto_text(events, devices).encode()))
+
+
+def message(*fields: tuple[int, int | float | bytes]) -> bytes:
+    """A protobuf message of these fields, in this order: (number, value) pairs."""
+    return b"".join(_field(number, value) for number, value in fields)
+
+
+def _field(number: int, value: int | float | bytes) -> bytes:
+    if isinstance(value, float):
+        return _varint(number << 3 | 1) + struct.pack("<d", value)
+    if isinstance(value, bytes):
+        return _varint(number << 3 | 2) + _varint(len(value)) + value
+    return _varint(number << 3) + _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    """Negative numbers are two's complement of 64 bits."""
+    value %= 2**64
+    parts = []
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
 
 
 def capture(path: Path, run: str = "exp") -> Capture:

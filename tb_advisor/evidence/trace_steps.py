@@ -21,7 +21,7 @@ from tb_advisor.evidence.roles import words
 from tb_advisor.logdir.captures import Capture
 from tb_advisor.logdir.jobs import Job
 from tb_advisor.logdir.reading import read_trace
-from tb_advisor.logdir.trace import Line, Plane, Trace, UnreadableTrace
+from tb_advisor.logdir.trace import SUMMARY, Line, Plane, Trace, UnreadableTrace
 from tb_advisor.message import Message, Missing
 
 LEAST_STEPS = 3
@@ -201,8 +201,18 @@ def read_capture(capture: Capture, memory_bytes: int | None = None) -> CaptureTr
 
 
 def marked_steps(traces: tuple[CaptureTraces, ...]) -> tuple[MarkedSteps, ...]:
-    """The steps of every trace that was read, one entry a trace, those without steps included."""
-    return tuple(find_steps(each.capture, trace) for each in traces for trace in each.traces)
+    """The steps of every trace that was read, one entry a trace, those without steps included. Of sums over steps that another trace of
+    the same host holds in full, there is none.
+    """
+    found = [find_steps(each.capture, trace) for each in traces for trace in each.traces]
+    return tuple(steps for i, steps in enumerate(found) if not _is_told_again(steps, found[:i], found[i + 1 :]))
+
+
+def _is_told_again(steps: MarkedSteps, before: Iterable[MarkedSteps], after: Iterable[MarkedSteps]) -> bool:
+    if steps.trace.format != SUMMARY or not steps.periods:
+        return False
+    others = (*before, *(other for other in after if other.trace.format != SUMMARY))
+    return any(o.capture is steps.capture and o.trace.host == steps.trace.host and o.periods >= LEAST_STEPS for o in others)
 
 
 def step_times(traces: tuple[CaptureTraces, ...], marked_steps: tuple[MarkedSteps, ...]) -> tuple[StepTimes, ...]:
@@ -250,7 +260,10 @@ _Found = tuple[str, str, tuple[int, ...], Floats, "float | None"]
 
 
 def _by_marker(trace: Trace, lines: tuple[Line, ...]) -> _Found | None:
-    """Host events with the stat `step_num`: of Keras (``Profiled batch``, ``train``), JAX, and ``tf.profiler.experimental.Trace``."""
+    """Host events with the stat `step_num`: of Keras (``Profiled batch``, ``train``), JAX, and ``tf.profiler.experimental.Trace``.
+
+    Only in sums over steps does a marker last as long as its step.
+    """
     candidates = []
     for line in lines:
         column = line.numbers.get("step_num")
@@ -266,7 +279,8 @@ def _by_marker(trace: Trace, lines: tuple[Line, ...]) -> _Found | None:
     name, line, marks = max(candidates, key=lambda c: len({number for _, number in c[2]}))
     marks.sort()
     at = [index for index, _ in marks]
-    return name, line.name, tuple(number for _, number in marks), line.start_ms[at], None
+    end = float(line.end_ms[at[-1]]) if trace.format == SUMMARY else None
+    return name, line.name, tuple(number for _, number in marks), line.start_ms[at], end
 
 
 def _by_profiler_step(trace: Trace, lines: tuple[Line, ...]) -> _Found | None:

@@ -30,7 +30,7 @@ DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "memcpy", "gpu_memset", "
 _SKIPPED_CATEGORIES = frozenset("gpu_user_annotation python_function python trace fwdbwd ac2g async async_gpu overhead".split())
 MEMORY = "[memory]"
 _MEMORY_STATS = ("Bytes", "Total Allocated", "Total Reserved", "Device Type", "Device Id")
-_MARKER_STATS = ("step_num",)
+_MARKER_STATS = ("step_num", "tracing_count")
 
 _SPACE = re.compile(r"[\s,]*")
 # A backslash that begins no JSON escape.
@@ -129,7 +129,7 @@ class _Reader:
             return
         self.count += 1
         category = str(event.get("cat") or "").lower()
-        ts, duration = _number(event.get("ts")), _number(event.get("dur"))
+        ts, duration = number_of(event.get("ts")), number_of(event.get("dur"))
         if phase == "i" and name == MEMORY:
             wanted: tuple[str, ...] = _MEMORY_STATS
             duration = 0.0
@@ -144,9 +144,11 @@ class _Reader:
         columns.starts.append(ts)
         columns.durations.append(duration)
         for stat in wanted:
-            value = _number(args.get(stat))
+            value = number_of(args.get(stat))
             if value is not None:
                 columns.add_stat(stat, value)
+        if "tf_function_call" in args:
+            columns.add_stat("tf_function_call", str(args["tf_function_call"]))
 
     def _add_metadata(self, name: str, pid: str, tid: str, args: dict[str, object]) -> None:
         if name == "process_name":
@@ -207,8 +209,8 @@ class _Decoder:
         return _SPACE.match(self.text, at).end()  # type: ignore[union-attr]
 
 
-def _number(value: object) -> float | None:
-    """`value` as a float: Kineto writes numbers, older writers strings of them."""
+def number_of(value: object) -> float | None:
+    """`value` as a float: Kineto writes numbers, older writers strings of them. None for anything else."""
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -224,12 +226,12 @@ def _dicts(value: object) -> list[dict[str, object]]:
 
 def _rank(distributed: object) -> int | None:
     """The rank of a process that is one of several."""
-    rank, size = (_number(distributed.get(key)) for key in ("rank", "world_size")) if isinstance(distributed, dict) else (None, None)
+    rank, size = (number_of(distributed.get(key)) for key in ("rank", "world_size")) if isinstance(distributed, dict) else (None, None)
     return int(rank) if rank is not None and size is not None and size > 1 else None
 
 
 def _device_stats(properties: dict[str, object]) -> dict[str, float | str]:
     """The properties of a device under the names that XPlane files use."""
-    numbers = {"memory_size": _number(properties.get("totalGlobalMem")), "compute_cap_major": _number(properties.get("computeMajor"))}
+    numbers = {"memory_size": number_of(properties.get("totalGlobalMem")), "compute_cap_major": number_of(properties.get("computeMajor"))}
     name = properties.get("name")
     return {**{key: value for key, value in numbers.items() if value}, **({"device_type_string": name} if isinstance(name, str) else {})}

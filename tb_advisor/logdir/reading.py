@@ -71,7 +71,9 @@ def _read(path: Path, largest: int) -> Trace:
         from tb_advisor.logdir.chrome_trace import read_chrome_trace
 
         return read_chrome_trace(path, largest)
-    raise UnreadableTrace(Message("{file} has a format of 2020 to 2022, which is not read", file=path.name), broken=False)
+    from tb_advisor.logdir.old_profile import read_old_profile
+
+    return read_old_profile(path, largest)
 
 
 def _read_apart(path: Path, largest: int, memory_bytes: int, seconds: float) -> Trace:

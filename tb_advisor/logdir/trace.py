@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from tb_advisor.message import Message
 
+# Traces that were made of sums: what happened when within a step is not known.
+SUMMARY = "summary"
 HOST = "/host:CPU"
 DEVICE = "/device:"
 
@@ -117,8 +119,9 @@ class Plane:
 class Trace:
     """What one profiler recorded on one host.
 
-    `file` is the name of its file, `format` one of ``xplane``, ``kineto`` and ``chrome``, `events` the number of events in the file, those
-    left out included. `notes` are the errors and warnings that the profiler itself recorded; `damage` says where the file broke off.
+    `file` is the name of its file, `format` one of ``xplane``, ``kineto``, ``chrome`` and `SUMMARY`, `events` the number of events in the
+    file, those left out included. `notes` are the errors and warnings that the profiler itself recorded; `damage` says where the file
+    broke off.
     `rank` is the number of the process in a distributed PyTorch job, None where it is not one.
     """
 

@@ -11,8 +11,8 @@ program that was killed before the profiler wrote its file, and a disk that fill
 Each capture is described by what was found in it: its files, its devices, the step marker and the number of steps. A capture
 with `least_steps` (3) whole steps in one of its traces is healthy; that is the least for which a median says more than
 a single step. A CPU capture without a device is as healthy as any other. A file that is damaged, empty or cut off is a
-warning. Too few steps, a file that is larger than what is read, errors that the profiler recorded, and the formats of
-TensorFlow 2.0 to 2.10 without an `xplane.pb` are worth knowing, no more.
+warning. Too few steps, a file that would take more memory or time to read than there is, errors that the profiler
+recorded, and tables of TensorFlow 2.0 to 2.10 without steps are worth knowing, no more.
 
 ## When it is wrong
 
@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Severity, TextExhibit
 from tb_advisor.evidence.trace_steps import CaptureTraces, MarkedSteps, StepSource
+from tb_advisor.logdir.captures import OLD_FORMATS
 from tb_advisor.logdir.trace import Trace
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
@@ -47,6 +48,7 @@ def incomplete_capture(
         enough = best is not None and best.periods >= least_steps
         broken = next((file for file in each.unread if file.broken), None)
         damage = next((trace.damage for trace in each.traces if trace.damage is not None), None)
+        refused = next((file for file in each.unread if not file.file.endswith(OLD_FORMATS)), None)
         report = next((note for trace in each.traces for note in trace.notes), None)
         exhibits = (TextExhibit(_lines(each, steps)),)
         name = each.capture.name
@@ -58,6 +60,9 @@ def incomplete_capture(
             yield Diagnosis(message, Severity.WARNING, Confidence.HIGH, exhibits=exhibits)
         elif not enough:
             yield Diagnosis(_too_little(each, best, least_steps), Severity.INFO, Confidence.HIGH, exhibits=exhibits)
+        elif refused is not None:
+            message = Message("Capture {capture} is read in part: {reason}.", capture=name, reason=str(refused.reason))
+            yield Diagnosis(message, Severity.INFO, Confidence.HIGH, exhibits=exhibits)
         elif report is not None:
             message = Message("Capture {capture} may lack events: {reason}.", capture=name, reason=str(report))
             yield Diagnosis(message, Severity.INFO, Confidence.MEDIUM, exhibits=exhibits)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tb_advisor.logdir.trace import HOST, UnreadableTrace
 from tb_advisor.logdir.xplane import read_xplane, xspace_class
-from tests.trace_builders import E, put, xplane_capture, xspace
+from tests.trace_builders import E, message, put, xplane_capture, xspace
 
 
 def unreadable(path):
@@ -108,28 +108,13 @@ FIELDS = st.lists(
 )
 
 
-def encoded(fields):
-    def varint(value):
-        value %= 2**64
-        parts = []
-        while value > 0x7F:
-            parts.append(value & 0x7F | 0x80)
-            value >>= 7
-        return bytes([*parts, value])
-
-    return b"".join(
-        varint(number << 3 | 2) + varint(len(value)) + value if isinstance(value, bytes) else varint(number << 3) + varint(value)
-        for number, value in fields
-    )
-
-
 @given(events=st.lists(FIELDS, max_size=30), timestamp=st.one_of(st.integers(0, 10**12), INT64))
 @settings(deadline=None)
 def test_events_are_what_protobuf_reads(events, timestamp):
-    line = encoded([(2, b"t"), (3, timestamp), *((4, encoded(sorted(fields, key=lambda f: f[0]))) for fields in events)])
-    names = [(4, encoded([(1, key), (2, encoded([(2, b"n%d" % key)]))])) for key in (1, 2, 3, 2**40)]
-    plane = encoded([(2, HOST.encode()), (3, line), *names, (5, encoded([(1, 1), (2, encoded([(2, b"step_num")]))]))])
-    content = encoded([(1, plane)])
+    line = message((2, b"t"), (3, timestamp), *((4, message(*sorted(fields, key=lambda f: f[0]))) for fields in events))
+    names = [(4, message((1, key), (2, message((2, b"n%d" % key))))) for key in (1, 2, 3, 2**40)]
+    plane = message((2, HOST.encode()), (3, line), *names, (5, message((1, 1), (2, message((2, b"step_num"))))))
+    content = message((1, plane))
     known = {1: "n1", 2: "n2", 3: "n3", 2**40: f"n{2**40}"}
     expected = sorted(
         (e.offset_ps * 1e-9, -max(0.0, e.duration_ps * 1e-9), known[e.metadata_id])

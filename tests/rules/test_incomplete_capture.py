@@ -66,13 +66,27 @@ def test_errors_of_the_profiler_are_worth_knowing(tmp_path):
     assert (found.severity, found.summary) == (Severity.INFO, f"Capture {SESSION} may lack events: the profiler reported: CUPTI_ERROR.")
 
 
-def test_a_session_of_2020(tmp_path):
-    files = tuple(put(tmp_path / name, b"x") for name in ("h.overview_page.pb", "h.input_pipeline.pb"))
+def test_a_session_of_tables_of_2020(tmp_path):
+    files = tuple(put(tmp_path / name, b"x") for name in ("h.tensorflow_stats.pb", "h.pod_viewer.json"))
     (found,) = check(Capture(SESSION, "exp", files))
     assert found.severity is Severity.INFO
     assert found.summary == (
-        f"Capture {SESSION} gives no verdict: h.overview_page.pb has a format of 2020 to 2022, which is not read (and 1 more)."
+        f"Capture {SESSION} gives no verdict: h.tensorflow_stats.pb has a format of 2020 to 2022, which is not read (and 1 more)."
     )
+
+
+def test_a_capture_that_needs_too_much_memory(tmp_path):
+    small, large = (xplane_capture(tmp_path, keras_steps([20] * n, [1] * n), host=host) for n, host in ((4, "a"), (400, "b")))
+    room = 6 * small.stat().st_size
+
+    def said(*files):
+        traces = (read_capture(Capture(SESSION, "exp", files), room),)
+        (found,) = incomplete_capture(traces, marked_steps(traces))
+        assert found.severity is Severity.INFO
+        return found.summary
+
+    assert said(large).startswith(f"Capture {SESSION} gives no verdict: b.xplane.pb would take about ")
+    assert said(small, large).startswith(f"Capture {SESSION} is read in part: b.xplane.pb would take about ")
 
 
 def test_a_job_without_captures():
