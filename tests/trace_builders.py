@@ -133,10 +133,25 @@ def kineto_event(name: str, start: float, duration: float, category: str = "user
     return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start * 1e3, "dur": duration * 1e3, "args": args}
 
 
-def kineto_memory(start: float, total: int, *, change: int = 0, device: int = 0) -> dict[str, Any]:
-    """A memory event of a CUDA device; `total` bytes are allocated after it."""
-    args = {"Bytes": change, "Total Allocated": total, "Total Reserved": total, "Device Type": 1, "Device Id": device}
+def kineto_memory(start: float, total: int, *, change: int = 0, device: int = 0, reserved: int | None = None) -> dict[str, Any]:
+    """A memory event of a CUDA device; `total` bytes are allocated after it, and `reserved` held (by default as many)."""
+    held = total if reserved is None else reserved
+    args = {"Bytes": change, "Total Allocated": total, "Total Reserved": held, "Device Type": 1, "Device Id": device}
     return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": start * 1e3, "args": args}
+
+
+def allocator_steps(used: Sequence[Sequence[int]], *, capacity: int | None = None, fragmentation: float = 0.0, first: int = 10) -> Planes:
+    """Steps of a Keras run on a GPU, in each of which its allocator uses these many MiB, one after the other; `capacity` is in MiB."""
+    planes = keras_steps([20] * len(used), [1] * len(used), first=first)
+    events = []
+    for i, its in enumerate(used):
+        for k, mib in enumerate(its):
+            stats: dict[str, Stat] = {"allocator_name": "GPU_0_bfc", "bytes_allocated": mib << 20, "bytes_reserved": 0, "tf_op": "conv"}
+            stats |= {"fragmentation": fragmentation, "requested_bytes": 1 << 20, "data_type": 1, "shape": "[64,512]"}
+            if capacity is not None:
+                stats["bytes_available"] = (capacity - mib) << 20
+            events.append(E("MemoryAllocation", 20 * i + 2 + 15 * k / len(its), 0, stats))
+    return {"/host:CPU": {**planes["/host:CPU"], "allocator": events}}
 
 
 def kineto_text(events: Sequence[Mapping[str, Any]], devices: Sequence[Mapping[str, Any]] = ()) -> str:

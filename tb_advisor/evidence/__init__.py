@@ -66,6 +66,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
         losses.losses,
         losses.train_loss,
         losses.val_loss,
+        memory.allocation_retries,
         memory.allocator_memory,
         memory.learning_curve,
         memory.logged_memory,

@@ -289,4 +289,103 @@ loader = DataLoader(dataset, num_workers=4)
             "keras": "https://keras.io/api/utils/python_utils/#pydataset-class",
         },
     ),
+    Fix(
+        id="allocator-settings",
+        title=Message("Let the device's own allocator place requests, or cut memory into fewer pieces"),
+        why=Message(
+            "cudaMallocAsync maps free pieces together, so that a request fits where they suffice in sum; expandable segments grow instead "
+            "of leaving gaps."
+        ),
+        check=Message("The error no longer names free memory, and a new capture shows less fragmentation at the fullest moment."),
+        code={
+            "keras": """os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"  # before tensorflow is imported
+""",
+            "tensorflow": """os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"  # before tensorflow is imported
+""",
+            "pytorch": """os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # before torch is imported
+# where that is not supported: "backend:cudaMallocAsync", or "max_split_size_mb:256"
+""",
+            "jax": """os.environ["XLA_PYTHON_CLIENT_ALLOCATOR"] = "cuda_async"  # before jax is imported
+""",
+        },
+        urls={
+            "keras": "https://www.tensorflow.org/guide/gpu",
+            "tensorflow": "https://www.tensorflow.org/guide/gpu",
+            "pytorch": f"{_TORCH_CUDA.split('#')[0]}#optimizing-memory-usage-with-pytorch-alloc-conf",
+            "jax": "https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
+        },
+    ),
+    Fix(
+        id="sizes-that-repeat",
+        title=Message("Give batches a few sizes that repeat"),
+        why=Message("A piece that was freed fits the next request of the same size; with sizes that never repeat each leaves a gap."),
+        check=Message("The reserved memory levels out after the first batches of each size."),
+        code={
+            "keras": """bounds, sizes = [128, 256, 512], [32, 16, 8, 4]
+ds = ds.bucket_by_sequence_length(lambda x, y: tf.shape(x)[0], bounds, sizes, pad_to_bucket_boundary=True)
+""",
+            "pytorch": """def collate(items):  # lengths of 64, 128, 192, …
+    length = -(-max(len(item) for item in items) // 64) * 64
+    return torch.stack([torch.nn.functional.pad(item, (0, length - len(item))) for item in items])
+
+loader = DataLoader(dataset, batch_size=16, collate_fn=collate, drop_last=True)
+""",
+            "huggingface": """collator = DataCollatorWithPadding(tokenizer, pad_to_multiple_of=64)
+""",
+            "jax": """length = -(-x.shape[1] // 64) * 64
+x = jnp.pad(x, ((0, 0), (0, length - x.shape[1])))
+""",
+        },
+        urls={
+            "keras": "https://www.tensorflow.org/api_docs/python/tf/data/Dataset#bucket_by_sequence_length",
+            "pytorch": _TORCH_CUDA,
+            "huggingface": "https://huggingface.co/docs/transformers/main_classes/data_collator",
+            "jax": "https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
+        },
+    ),
+    Fix(
+        id="smaller-optimizer-state",
+        title=Message("Use an optimizer that keeps less, or share its state between devices"),
+        why=Message("Adam keeps two numbers of 32 bits for each weight; with mixed precision its state is most of what the model takes."),
+        check=Message("The lowest use of a step falls by the size of the state; the loss goes on as before."),
+        code={
+            "keras": """optimizer = keras.optimizers.Adafactor(1e-3)
+""",
+            "pytorch": """optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=1e-3)
+# or, with several devices: model = torch.distributed.fsdp.FullyShardedDataParallel(model)
+""",
+            "lightning": """trainer = Trainer(strategy="fsdp", devices=4)
+""",
+            "huggingface": """args = TrainingArguments(..., optim="adafactor")  # or "adamw_bnb_8bit", or fsdp="full_shard"
+""",
+            "jax": """optimizer = optax.adafactor(1e-3)
+""",
+        },
+        urls={
+            "keras": "https://keras.io/api/optimizers/adafactor/",
+            "pytorch": "https://pytorch.org/docs/stable/fsdp.html",
+            "lightning": "https://lightning.ai/docs/pytorch/stable/advanced/model_parallel/fsdp.html",
+            "huggingface": _HF_ONE_GPU,
+            "jax": "https://optax.readthedocs.io/en/latest/api/optimizers.html#optax.adafactor",
+        },
+    ),
+    Fix(
+        id="memory-share",
+        title=Message("See whether more of the device can be had"),
+        why=Message("JAX takes 75% of a device by default; other processes and notebooks that still run keep what they took."),
+        check=Message("The capacity that the Advisor names is that of the device."),
+        code={
+            "jax": """os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.95"  # before jax is imported; and see nvidia-smi for others
+""",
+            "tensorflow": """print(tf.config.experimental.get_memory_info("GPU:0"))  # nvidia-smi shows other processes
+""",
+            "pytorch": """free, total = torch.cuda.mem_get_info()  # at the start of the program; nvidia-smi shows other processes
+""",
+        },
+        urls={
+            "jax": "https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
+            "tensorflow": "https://www.tensorflow.org/api_docs/python/tf/config/experimental/get_memory_info",
+            "pytorch": "https://pytorch.org/docs/stable/generated/torch.cuda.memory.mem_get_info.html",
+        },
+    ),
 )

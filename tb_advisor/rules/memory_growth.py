@@ -19,10 +19,18 @@ silent.
 Growth of 20%, of which 40% is late, gives high confidence. Where the tag says that it is a percentage, the step at
 which it is full is told.
 
+In captures with allocator events: the lowest use of each whole step but the first, of which `min_steps` (5) are needed. A
+step of a healthy training ends with what it began with, to the byte. Here the lowest use must rise from step to step in at
+least `min_rising` (80%) of them, under the same limits of `max_step`, `max_fall` and `min_late_share` (a queue or a cache
+that fills), by at least `min_share` (0.1%) of the highest use a step, with which it doubles in a thousand steps, and
+`min_bytes` (64 KiB), which is more than a metric that keeps one number a step. Eight rises and no fall give high
+confidence. The step at which the device is full is told where its size is known.
+
 ## When it is wrong
 
-A replay buffer or a cache with a limit that the run has not reached. A peak since the start (`max_memory_allocated`)
-only rises, with every batch that is longer than all before: such tags get low confidence.
+A replay buffer or a cache with a limit that the run has not reached; in a capture, a list of outputs that ends with the
+epoch. A peak since the start (`max_memory_allocated`) only rises, with every batch that is longer than all before: such
+tags get low confidence.
 """
 
 from __future__ import annotations
@@ -32,11 +40,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
-from tb_advisor.evidence.memory import unit_of
+from tb_advisor.evidence.memory import AllocatorMemory, no_memory, unit_of
 from tb_advisor.evidence.roles import words
-from tb_advisor.message import Message, Missing, Value
+from tb_advisor.memory_use import NEAR_LIMIT, allocator_exhibits, is_near_limit
+from tb_advisor.message import Message, Value
 from tb_advisor.rule import rule
-from tb_advisor.series import Series
+from tb_advisor.series import Floats, Series
 
 _PEAK_WORDS = frozenset({"peak", "max", "maximum", "maxrss", "highest"})
 
@@ -48,6 +57,7 @@ _PEAK_WORDS = frozenset({"peak", "max", "maximum", "maxrss", "highest"})
 def memory_growth(
     logged_memory: tuple[Series, ...],
     learning_curve: Series | None,
+    allocator_memory: tuple[AllocatorMemory, ...],
     *,
     warm_up: float = 0.2,
     min_growth: float = 0.1,
@@ -55,23 +65,30 @@ def memory_growth(
     max_step: float = 0.4,
     max_fall: float = 0.2,
     min_points: int = 8,
+    min_steps: int = 5,
+    min_rising: float = 0.8,
+    min_share: float = 0.001,
+    min_bytes: float = 64 * 2**10,
 ) -> Iterator[Diagnosis]:
-    """One diagnosis for the memory scalar that grows most; it names how many others grow too."""
+    """One diagnosis for the memory scalar that grows most, which names how many others grow too, and one for each capture."""
     long_enough = [s.finite for s in logged_memory if len(s.finite) >= min_points]
-    if not long_enough:
-        raise _missing(logged_memory, min_points)
+    captured = [memory for memory in allocator_memory if len(memory.steps) > min_steps]
+    if not long_enough and not captured:
+        raise no_memory(logged_memory, allocator_memory, min_points, min_steps + 1)
     judged = [memory[round(warm_up * len(memory)) :] for memory in long_enough]
     growing = [memory for memory in judged if _grows(memory, min_growth, min_late_share, max_step, max_fall)]
     if growing:
         yield _diagnosis(max(growing, key=_growth), len(growing) - 1, learning_curve)
-
-
-def _missing(logged: tuple[Series, ...], least: int) -> Missing:
-    if not logged:
-        return Missing("no memory scalar (looked for the words memory, mem, rss, ram, vram, and allocated or reserved with a unit)")
-    longest = max(logged, key=lambda memory: len(memory.finite))
-    template = "the memory scalar {tag} has {count} finite points; {least} are needed"
-    return Missing(template, tag=longest.tag, count=len(longest.finite), least=least)
+    for name in dict.fromkeys(memory.capture.name for memory in captured):
+        leaks = [
+            (_a_step(memory), memory)
+            for memory in captured
+            if memory.capture.name == name
+            and _a_step(memory) >= max(min_bytes, min_share * float(memory.peaks.max()))
+            and _rises(memory.floors[1:], min_rising, min_late_share, max_step, max_fall)
+        ]
+        if leaks:
+            yield _of_allocator(*max(leaks, key=lambda leak: leak[0]))
 
 
 def _grows(memory: Series, min_growth: float, min_late_share: float, max_step: float, max_fall: float) -> bool:
@@ -146,5 +163,51 @@ def _diagnosis(memory: Series, others: int, curve: Series | None) -> Diagnosis:
             "memory",
             Message(f"Another run of this length would need {shape % 'more'} more.", more=max(0.0, after - before), **values),
         ),
+        explains=("memory-near-limit",) if unit == "%" and after >= 100 * NEAR_LIMIT else (),
         exhibits=(SeriesExhibit(((memory.run, memory.tag),), (Mark(onset, last, Message("growth, +{growth:%}", growth=growth)),)),),
+    )
+
+
+def _a_step(memory: AllocatorMemory) -> float:
+    """How many bytes the lowest use rises from one step to the next: the median slope of all pairs (Theil and Sen)."""
+    floors = memory.floors[1:]
+    first, second = np.triu_indices(len(floors), 1)
+    return float(np.median((floors[second] - floors[first]) / (second - first)))
+
+
+def _rises(floors: Floats, min_rising: float, min_late_share: float, max_step: float, max_fall: float) -> bool:
+    steps, rise = np.diff(floors), float(floors[-1] - floors[0])
+    late = float(floors[-1] - floors[len(floors) // 2])
+    falls = -float(steps[steps < 0].sum())
+    steady = bool(steps.max() <= max_step * rise and falls <= max_fall * rise and late >= min_late_share * rise)
+    return steady and bool(np.mean(steps > 0) >= min_rising)
+
+
+def _of_allocator(per_step: float, memory: AllocatorMemory) -> Diagnosis:
+    floors, steps = memory.floors[1:], memory.steps[1:]
+    before, after, capacity = float(floors[0]), float(floors[-1]), memory.capacity
+    left = (capacity - float(memory.peaks[-1])) / per_step if capacity else None
+    full = None if left is None else steps[-1] + max(0, round(left))
+    message = Message(
+        "{allocator} keeps {per_step:bytes} more with every step: its lowest use rose from {before:bytes} in step {first:d} to "
+        "{after:bytes} in step {last:d}" + ("; at this pace {capacity:bytes} are full at step {full}." if full is not None else "."),
+        allocator=memory.allocator,
+        per_step=per_step,
+        before=before,
+        after=after,
+        first=steps[0],
+        last=steps[-1],
+        capacity=capacity,
+        full=full,
+    )
+    rises = np.diff(floors)
+    return Diagnosis(
+        message,
+        Severity.WARNING,
+        Confidence.HIGH if len(rises) >= 8 and bool((rises > 0).all()) else Confidence.MEDIUM,
+        onset_step=steps[0],
+        last_step=steps[-1],
+        impact=Impact("memory", Message("1,000 more steps need {more:bytes} more.", more=1000 * per_step)),
+        exhibits=allocator_exhibits(memory),
+        explains=("memory-near-limit",) if is_near_limit(float(memory.peaks[-1]), memory) else (),
     )

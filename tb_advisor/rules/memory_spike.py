@@ -35,10 +35,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_advisor.diagnosis import Confidence, Diagnosis, Exhibit, Mark, SeriesExhibit, Severity, TableExhibit, TraceExhibit
-from tb_advisor.evidence.memory import AllocatorMemory, unit_of
-from tb_advisor.logdir.captures import XPLANE
-from tb_advisor.message import Message, Missing, Value, size
+from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.memory import AllocatorMemory, no_memory, unit_of
+from tb_advisor.memory_use import allocator_exhibits, is_near_limit
+from tb_advisor.message import Message, Value
 from tb_advisor.rule import rule
 from tb_advisor.series import Floats, Series, rolling_median
 
@@ -83,7 +83,7 @@ def memory_spike(
     scalars = [s.finite for s in logged_memory if len(s.finite) >= _LEAST_POINTS]
     allocators = [a for a in allocator_memory if len(a.peaks) >= _LEAST_STEPS]
     if not scalars and not allocators:
-        raise _missing(logged_memory, allocator_memory)
+        raise no_memory(logged_memory, allocator_memory, _LEAST_POINTS, _LEAST_STEPS)
     for memory in scalars:
         longest = max(max_points, round(max_share * len(memory)))
         around = max(window, len(memory) // 10)
@@ -97,20 +97,6 @@ def memory_spike(
         high = allocator.peaks[top] >= max(min_ratio * usual, usual + least)
         if usual > 0 and high and _comes_and_goes(allocator.peaks, top, usual):
             yield _allocated(allocator, usual, top, warn_ratio)
-
-
-def _missing(logged: tuple[Series, ...], allocators: tuple[AllocatorMemory, ...]) -> Missing:
-    if logged:
-        tag, count = logged[0].tag, len(logged[0].finite)
-        return Missing("the memory scalar {tag} has {count} points; {least} are needed", tag=tag, count=count, least=_LEAST_POINTS)
-    if allocators:
-        name, count = allocators[0].capture.name, len(allocators[0].peaks)
-        template = "the allocator events of {name} cover {count} whole steps; {least} are needed"
-        return Missing(template, name=name, count=count, least=_LEAST_STEPS)
-    return Missing(
-        "neither a memory scalar (looked for the words memory, mem, rss, vram) nor allocator events in a profiler capture; a capture of a "
-        "CPU holds no allocator events, except PyTorch's with profile_memory=True"
-    )
 
 
 def _comes_and_goes(peaks: Floats, top: int, usual: float) -> bool:
@@ -156,19 +142,18 @@ def _logged(memory: Series, spikes: list[_Spike], warn_ratio: float) -> Diagnosi
     highest = max(spikes, key=lambda spike: float(memory.values[spike.top]) / spike.level)
     top, ratio = float(memory.values[highest.top]), float(memory.values[highest.top]) / highest.level
     unit = unit_of(memory.tag)
-    shown: dict[str, Value] = {"top": top, "usual": highest.level}
-    fields = "{top:bytes}", "{usual:bytes}"
-    if unit != "bytes":
-        fields = ("{top} {unit}", "{usual} {unit}") if unit else ("{top}", "{usual}")
-        shown |= {"unit": unit} if unit else {}
+    shape = {"bytes": "{%s:bytes}", "": "{%s}"}.get(unit, "{%s} {unit}")
+    values: dict[str, Value] = {"unit": unit} if unit not in ("bytes", "") else {}
     often = "{count} times, highest" if len(spikes) > 1 else "once,"
     message = Message(
-        f"{{tag}} jumps {often} at step {{step:d}}, to {fields[0]}, {{ratio:.1f}}× the usual {fields[1]}.",
+        f"{{tag}} jumps {often} at step {{step:d}}, to {shape % 'top'}, {{ratio:.1f}}× the usual {shape % 'usual'}.",
         tag=memory.tag,
+        top=top,
+        usual=highest.level,
         step=int(memory.steps[highest.top]),
         ratio=ratio,
         count=len(spikes),
-        **shown,
+        **values,
     )
     marks = tuple(_mark(memory, spike) for spike in spikes)
     return Diagnosis(
@@ -177,6 +162,7 @@ def _logged(memory: Series, spikes: list[_Spike], warn_ratio: float) -> Diagnosi
         Confidence.HIGH if ratio >= warn_ratio else Confidence.MEDIUM,
         onset_step=int(memory.steps[spikes[0].first]),
         last_step=int(memory.steps[spikes[-1].last]),
+        impact=Impact("memory", Message(f"{shape % 'more'} are needed for this alone.", more=top - highest.level, **values)),
         exhibits=(SeriesExhibit(((memory.run, memory.tag),), marks),),
     )
 
@@ -209,14 +195,19 @@ def _allocated(memory: AllocatorMemory, usual: float, top: int, warn_ratio: floa
         Confidence.HIGH if len(memory.peaks) >= 6 else Confidence.MEDIUM,
         onset_step=memory.steps[top],
         last_step=memory.steps[top],
-        exhibits=_exhibits(memory),
+        impact=_impact(memory, peak, usual),
+        exhibits=allocator_exhibits(memory),
+        explains=("memory-near-limit",) if is_near_limit(peak, memory) and not is_near_limit(usual, memory) else (),
     )
 
 
-def _exhibits(memory: AllocatorMemory) -> tuple[Exhibit, ...]:
-    rows = tuple((step, size(float(peak)), op or None) for step, peak, op in zip(memory.steps, memory.peaks, memory.ops, strict=True))
-    table = TableExhibit(Message("Highest use of {allocator} in each step", allocator=memory.allocator), ("step", "peak", "op"), rows)
-    if not memory.capture.in_profile_tab:
-        return (table,)
-    host = next((path.name.removesuffix(XPLANE) for path in memory.capture.files if path.name.startswith(memory.host)), memory.host)
-    return table, TraceExhibit(memory.capture.name, "memory_profile", host)
+def _impact(memory: AllocatorMemory, peak: float, usual: float) -> Impact:
+    text = Message("{more:bytes} are needed for this one moment.", more=peak - usual)
+    if memory.capacity:
+        text = Message(
+            "{more:bytes} are needed for this one moment; without it {free:bytes} of {capacity:bytes} would always be free.",
+            more=peak - usual,
+            free=max(0.0, memory.capacity - usual),
+            capacity=memory.capacity,
+        )
+    return Impact("memory", text)

@@ -20,12 +20,16 @@ NAMES = (
     "train", "f", "PjitFunction(f)", "EagerLocalExecute: Mul", "KernelAndDeviceFunc::Run", "IteratorGetNextOp::DoCompute", "Iterator::Root",
     "Iterator::Root::Map", "PyFunc:PyFunc", "tf.function-graph_building", "backend_compile_and_load", "cudaStreamSynchronize", "aten::item",
     "Optimizer.step#Adam.step", "ampere_sgemm_128x64_tn", "ncclDevKernel_AllReduce", "MemcpyH2D", "elementwise_kernel", "", "é<b>",
+    "MemoryAllocation", "MemoryDeallocation",
 )  # fmt: skip
 TIMES = st.one_of(st.sampled_from([0.0, 1e-6, 1.0, 10.0, 1e5]), st.floats(0, 1e4))
 STATS = st.dictionaries(
-    st.sampled_from(["step_num", "tf_function_call", "tracing_count", "parallelism", "threadpool_size"]),
-    st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(), st.sampled_from(["traced-xla", "", "é"])),
-    max_size=2,
+    st.sampled_from(
+        "step_num tf_function_call tracing_count parallelism threadpool_size bytes_allocated bytes_reserved bytes_available"
+        " fragmentation requested_bytes allocator_name tf_op data_type shape index_on_host".split()
+    ),
+    st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(), st.sampled_from(["traced-xla", "", "é", 10**9, 10**10])),
+    max_size=6,
 )
 EVENTS = st.lists(st.builds(E, st.sampled_from(NAMES), TIMES, TIMES, STATS), max_size=25)
 PLANES = st.dictionaries(

@@ -1,18 +1,21 @@
 import numpy as np
 import pytest
 
-from tb_advisor.diagnosis import Confidence
+from tb_advisor.diagnosis import Confidence, Severity
+from tb_advisor.evidence.memory import allocator_memory
+from tb_advisor.evidence.trace_steps import marked_steps, read_capture
 from tb_advisor.message import Missing
 from tb_advisor.rules.memory_growth import memory_growth
 from tb_advisor.rules.memory_spike import memory_spike
 from tests.builders import series
+from tests.trace_builders import allocator_steps, capture, xplane_capture
 
 NOISE = np.random.default_rng(0).normal(0, 1, 400)
 LEAK = np.linspace(1000, 2000, 101)
 
 
 def check(*curves, learning_curve=None):
-    return memory_growth(curves, learning_curve)
+    return memory_growth(curves, learning_curve, ())
 
 
 def logged(values, tag="system/gpu_memory_mb", **more):
@@ -76,12 +79,62 @@ def test_clear(reason):
     assert check(logged(HEALTHY[reason])) == []
 
 
+def captured(tmp_path, floors, *, capacity=None, peak=50):
+    """Growth in a capture whose steps go from `peak` MiB above these MiB down to them."""
+    used = [(floor, floor + peak, floor) for floor in floors]
+    path = xplane_capture(tmp_path, allocator_steps(used, capacity=capacity))
+    return memory_growth((), None, allocator_memory(marked_steps((read_capture(capture(path)),))))
+
+
+def test_what_each_step_of_a_capture_keeps(tmp_path):
+    (found,) = captured(tmp_path, range(100, 140, 3), capacity=1000)
+    assert found.summary == (
+        "GPU_0_bfc keeps 3 MiB more with every step: its lowest use rose from 100 MiB in step 11 to 136 MiB in step 23; "
+        "at this pace 1,000 MiB are full at step 293."
+    )
+    assert (found.severity, found.confidence) == (Severity.WARNING, Confidence.HIGH)
+    assert (found.onset_step, found.last_step, found.explains) == (11, 23, ())
+    assert str(found.impact.text) == "1,000 more steps need 2.93 GiB more."
+
+
+def test_a_leak_of_six_steps_on_a_device_that_is_almost_full(tmp_path):
+    (found,) = captured(tmp_path, [100, 101, 102, 103, 104, 105, 106], capacity=160)
+    assert (found.confidence, found.explains) == (Confidence.MEDIUM, ("memory-near-limit",))
+
+
+@pytest.mark.parametrize(
+    "floors",
+    [
+        [100] * 8,
+        [60, 100, 100, 100, 100, 100, 100, 100],  # the first step allocates what stays
+        [100, 100, 100, 100, 140, 140, 140, 140],  # a second model
+        [100, 130, 150, 160, 164, 165, 165, 165],  # a queue that fills
+        [100, 104, 108, 112, 100, 104, 108, 112],  # a list that is emptied
+        [100, 101, 100, 102, 101, 100, 102, 101],  # batches of changing size
+        [140, 130, 120, 110, 100, 90, 80, 70],
+    ],
+)
+def test_healthy_steps_are_silent(tmp_path, floors):
+    assert captured(tmp_path, floors, capacity=1000) == []
+
+
+def test_just_below_a_thousandth_of_the_use_a_step(tmp_path):
+    assert captured(tmp_path, range(9000, 9012), peak=2000) == []
+    assert len(captured(tmp_path, range(9000, 9024, 2), peak=900, capacity=10**5)) == 0
+    assert len(captured(tmp_path, range(900, 912), peak=50)) == 1
+
+
+def test_few_steps_are_not_judged(tmp_path):
+    with pytest.raises(Missing, match="cover 5 whole steps; 6 are needed"):
+        captured(tmp_path, [100, 110, 120, 130, 140])
+
+
 def test_growth_is_no_spike():
     assert memory_spike((logged(LEAK),), ()) == []
 
 
 def test_missing():
-    with pytest.raises(Missing, match="no memory scalar"):
+    with pytest.raises(Missing, match="neither a memory scalar"):
         check()
     with pytest.raises(Missing, match="vram has 7 finite points; 8 are needed"):
         check(logged([1.0] * 7, tag="vram"))

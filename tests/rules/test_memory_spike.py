@@ -95,6 +95,12 @@ def test_a_spike_of_a_step(tmp_path):
     )
     assert (found.severity, found.onset_step) == (Severity.WARNING, 13)
     assert [e.tool for e in found.exhibits if isinstance(e, TraceExhibit)] == ["memory_profile"]
+    assert str(found.impact.text) == "150 MiB are needed for this one moment; without it 900 MiB of 1,000 MiB would always be free."
+    assert found.explains == ()
+
+
+def test_a_spike_that_reaches_the_limit_explains_it(tmp_path):
+    assert steps(tmp_path, [100, 100, 100, 250, 100, 100, 100], free=170)[0].explains == ("memory-near-limit",)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +131,7 @@ def test_a_spike_of_pytorch(tmp_path):
 def test_nothing_to_look_at_names_both():
     with pytest.raises(Missing, match=r"neither a memory scalar .* nor allocator events .* a capture of a CPU holds no allocator events"):
         memory_spike((), ())
-    with pytest.raises(Missing, match="has 3 points; 10 are needed"):
+    with pytest.raises(Missing, match="has 3 finite points; 10 are needed"):
         logged([1, 2, 3])
 
 
