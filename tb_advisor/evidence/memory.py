@@ -23,6 +23,9 @@ _EVENTS = frozenset({"MemoryAllocation", "MemoryDeallocation"})
 _PERCENT_WORDS = frozenset({"percent", "pct", "percentage"})
 # Of what an allocator did, not of bytes: ``num_ooms``, ``mem-allocated-count``.
 _COUNT_WORDS = frozenset({"num", "count", "retries", "ooms"})
+# Words of memory that lies on an accelerator, and the sizes of units.
+DEVICE_WORDS = frozenset({"gpu", "gpus", "vram", "cuda", "device", "hbm"})
+UNIT_BYTES = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "MiB": 2.0**20, "GB": 1e9, "GiB": 2.0**30}
 _UNITS = {"bytes": "bytes", "mb": "MB", "mib": "MiB", "gb": "GB", "gib": "GiB", "kb": "kB"}
 # c10/core/DeviceType.h; ROCm builds report 1 as well as 6.
 _DEVICE_TYPES = {0: "CPU", 1: "GPU", 6: "GPU"}

@@ -16,8 +16,8 @@ parts, no step up makes more than `max_step` (40%) of the growth, which is a lar
 model, and all steps down together no more than `max_fall` (20%) of it, so that a sawtooth of garbage collection is
 silent.
 
-Growth of 20%, of which 40% is late, gives high confidence. Where the tag says that it is a percentage, the step at
-which it is full is told.
+Growth of 20%, of which 40% is late, gives high confidence. Where the tag says that it is a percentage, or that it is of a
+device whose size a capture of the job names, the step at which it is full is told.
 
 In captures with allocator events: the lowest use of each whole step but the first, of which `min_steps` (5) are needed. A
 step of a healthy training ends with what it began with, to the byte. Here the lowest use must rise from step to step in at
@@ -40,7 +40,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
-from tb_advisor.evidence.memory import AllocatorMemory, no_memory, unit_of
+from tb_advisor.evidence.memory import DEVICE_WORDS, UNIT_BYTES, AllocatorMemory, no_memory, unit_of
 from tb_advisor.evidence.roles import words
 from tb_advisor.memory_use import NEAR_LIMIT, allocator_exhibits, is_near_limit
 from tb_advisor.message import Message, Value
@@ -78,7 +78,8 @@ def memory_growth(
     judged = [memory[round(warm_up * len(memory)) :] for memory in long_enough]
     growing = [memory for memory in judged if _grows(memory, min_growth, min_late_share, max_step, max_fall)]
     if growing:
-        yield _diagnosis(max(growing, key=_growth), len(growing) - 1, learning_curve)
+        top = max(growing, key=_growth)
+        yield _diagnosis(top, len(growing) - 1, learning_curve, _limit(top, allocator_memory))
     for name in dict.fromkeys(memory.capture.name for memory in captured):
         leaks = [
             (_a_step(memory), memory)
@@ -122,7 +123,17 @@ def _training_steps(memory: Series, begun: int, curve: Series | None) -> float:
     return max(1.0, float(steps[-max(3, len(memory) // 10) :].mean() - steps[begun]))
 
 
-def _diagnosis(memory: Series, others: int, curve: Series | None) -> Diagnosis:
+def _limit(memory: Series, allocators: tuple[AllocatorMemory, ...]) -> float | None:
+    """What the scalar cannot exceed, in its own unit: 100%, or the size of the device that a capture of the job names."""
+    named, unit = set(words(memory.tag)), unit_of(memory.tag)
+    if unit == "%":
+        return 100.0
+    sizes = [a.capacity / UNIT_BYTES[unit] for a in allocators if a.capacity and "host" not in a.allocator] if unit else []
+    fitting = [size for size in sizes if size > memory.end]
+    return max(fitting, default=None) if DEVICE_WORDS & named else None
+
+
+def _diagnosis(memory: Series, others: int, curve: Series | None, limit: float | None) -> Diagnosis:
     turn, at_once = memory.turn()
     begun = 0 if at_once else turn
     onset, last = int(memory.steps[begun]), int(memory.steps[-1])
@@ -132,7 +143,7 @@ def _diagnosis(memory: Series, others: int, curve: Series | None) -> Diagnosis:
     unit = unit_of(memory.tag)
     shape = {"bytes": "{%s:bytes}", "": "{%s}"}.get(unit, "{%s} {unit}")
     values: dict[str, Value] = {"unit": unit} if unit not in ("bytes", "") else {}
-    full = onset + round((100 - before) / per_own_step) if unit == "%" and after < 100 and per_own_step > 0 else None
+    full = onset + round((limit - before) / per_own_step) if limit is not None and after < limit and per_own_step > 0 else None
     template = (
         f"{{tag}} rose from {shape % 'before'} at step {{onset}} to {shape % 'after'} (+{{growth:%}}) and rises on, "
         f"{shape % 'per_step'} a step"

@@ -33,14 +33,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
-from tb_advisor.evidence.memory import AllocatorMemory, no_memory, unit_of
+from tb_advisor.evidence.memory import DEVICE_WORDS, AllocatorMemory, no_memory, unit_of
 from tb_advisor.evidence.roles import words
 from tb_advisor.memory_use import NEAR_LIMIT, allocator_exhibits
 from tb_advisor.message import Message, Missing, Value
 from tb_advisor.rule import rule
 from tb_advisor.series import Series
-
-_DEVICE_WORDS = frozenset({"gpu", "gpus", "vram", "cuda", "device", "hbm"})
 
 
 @rule(
@@ -131,7 +129,7 @@ def _of_allocator(memory: AllocatorMemory, others: int, warn_share: float) -> Di
 def _of_percentage(series: Series, info_share: float, warn_share: float) -> Diagnosis:
     near = np.flatnonzero(series.values >= 100 * info_share)
     top = int(series.values.argmax())
-    of_device = not _DEVICE_WORDS.isdisjoint(words(series.tag))
+    of_device = not DEVICE_WORDS.isdisjoint(words(series.tag))
     first, last = int(series.steps[near[0]]), int(series.steps[near[-1]])
     high = float(series.values[top])
     message = Message("{tag} reaches {top} % at step {step:d}.", tag=series.tag, top=high, step=int(series.steps[top]))

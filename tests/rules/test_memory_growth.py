@@ -44,6 +44,15 @@ def test_a_percentage_is_full_at_a_step():
     assert "0.4 % a step; at this pace it is full at step 200." in found.summary
 
 
+def test_a_device_whose_size_a_capture_names_is_full_at_a_step(tmp_path):
+    path = xplane_capture(tmp_path, allocator_steps([(100, 200)] * 3, capacity=4000))
+    allocators = allocator_memory(marked_steps((read_capture(capture(path)),)))
+    (found,) = memory_growth((logged(LEAK, tag="gpu/memory_MiB"),), None, allocators)
+    assert "10 MiB a step; at this pace it is full at step 300." in found.summary
+    (host,) = memory_growth((logged(LEAK, tag="rss_MiB"),), None, allocators)
+    assert "full" not in host.summary
+
+
 def test_steps_are_those_of_the_learning_curve():
     curve = series([1.0] * 10001, seconds=0.01, tag="loss")
     (found,) = check(logged(LEAK), learning_curve=curve)
