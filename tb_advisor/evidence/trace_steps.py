@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_advisor.evidence.intervals import Floats, Intervals, covered, joined
+from tb_advisor.evidence.intervals import Floats, Intervals, covered, joined, merged
 from tb_advisor.evidence.roles import words
 from tb_advisor.logdir.captures import Capture
 from tb_advisor.logdir.jobs import Job
@@ -370,9 +370,10 @@ _NOUNS = frozenset("batch batches data dataset input inputs example examples sam
 def measure(steps: MarkedSteps) -> StepTimes:
     """Periods and input waits of the steps of one trace, without the first step, which carries the start of the profiler."""
     trace, edges = steps.trace, steps.edges_ms[1:]
-    busy = device_intervals(trace)
+    busy = merged(*device_intervals(trace))
+    busy_ms = covered(*busy, edges)
     kind, source, waits = _input_waits(trace, steps.line)
-    wait = covered(*joined((waits, busy)), edges) - covered(*busy, edges)
+    wait = covered(*joined((waits, busy)), edges) - busy_ms
     return StepTimes(
         steps=steps,
         numbers=steps.numbers[1 : len(edges)],
@@ -382,7 +383,7 @@ def measure(steps: MarkedSteps) -> StepTimes:
         source=source,
         workers="MultiProcessing" in source if kind is InputKind.DATA_LOADER else None,
         pipeline=_pipeline(trace, edges) if kind is InputKind.TF_DATA else None,
-        device_busy_ms=covered(*busy, edges),
+        device_busy_ms=busy_ms,
         waits=waits,
     )
 

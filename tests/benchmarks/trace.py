@@ -3,11 +3,10 @@
 python tests/benchmarks/trace.py [--megabytes 100] [--rounds 3] [--against protobuf xprof]
 
 The XSpace (6 million events in 100 MB) is made once, below --cache. Then the readers take turns, each in a fresh process, with the file in
-the page cache. Figures are medians of CPU seconds without imports, and the highest memory of the process, imports included; `base` is what
-the process had before it read.
+the page cache. Figures are medians of CPU seconds and the highest memory; `base` is what the process had before it read, its imports.
 
-ours      read_xplane, and the steps, input waits and memory of the trace
-reader    read_xplane alone
+ours      as the Advisor reads it, in a process of its own (whose start, imports and memory count too), and steps, input waits and memory
+reader    read_xplane alone, in this process
 protobuf  XSpace.FromString of the same message classes, without looking at an event
 xprof     overview_page through its byte API; skipped where xprof is not installed
 """
@@ -29,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 READERS = ("ours", "reader", "protobuf", "xprof")
-# Ours at most: CPU seconds in protobuf's, memory in sizes of the file.
+# At most: CPU seconds of our reader in those of protobuf's parse, memory of all of ours in sizes of the file.
 DEMANDED_CPU, DEMANDED_MEMORY = 2.0, 6.0
 BYTES_AN_EVENT = 16.7
 STEPS = 200
@@ -103,6 +102,9 @@ def _field(number: int, content: bytes) -> bytes:
 
 # In the child: one reader, once.
 
+# What two processes had together, at most: the one that reads is gone when the trace is looked at.
+memory_while_reading = 0
+
 
 def ours(path: Path) -> object:
     from tb_advisor.evidence.memory import allocator_memory
@@ -110,6 +112,8 @@ def ours(path: Path) -> object:
     from tb_advisor.logdir.captures import Capture
 
     traces = (read_capture(Capture("benchmark", "benchmark", (path,))),)
+    global memory_while_reading
+    memory_while_reading = _memory() + _memory(resource.RUSAGE_CHILDREN)
     steps = marked_steps(traces)
     return step_times(traces, steps), allocator_memory(steps)
 
@@ -144,14 +148,20 @@ def measure(name: str, path: Path) -> None:
         from tb_advisor.logdir.xplane import xspace_class
 
         xspace_class()
-    base, cpu, wall = _memory(), time.process_time(), time.perf_counter()
+    base, cpu, wall = _memory(), _cpu(), time.perf_counter()
     kept = FUNCTIONS[name](path)
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    print(json.dumps({"cpu": cpu, "wall": wall, "base": base, "memory": _memory(), "read": kept is not None}))
+    cpu, wall = _cpu() - cpu, time.perf_counter() - wall
+    print(json.dumps({"cpu": cpu, "wall": wall, "base": base, "memory": max(_memory(), memory_while_reading), "read": kept is not None}))
 
 
-def _memory() -> int:
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def _cpu() -> float:
+    """CPU seconds of this process and of those that it started and that have ended."""
+    return sum(times.ru_utime + times.ru_stime for times in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
+def _memory(whose: int = resource.RUSAGE_SELF) -> int:
+    """The most memory that this process, or one that it started, has had so far."""
+    used = resource.getrusage(whose).ru_maxrss
     return used if sys.platform == "darwin" else used * 1024
 
 
@@ -203,8 +213,8 @@ def main() -> None:
         print(f"{name:10}{its['cpu']:8.2f}{its['wall']:8.2f}{its['memory'] / 1e6:9.0f}{its['base'] / 1e6:9.0f}{its['memory'] / size:11.1f}")
     failed = figures["ours"]["memory"] > DEMANDED_MEMORY * size
     if "protobuf" in figures:
-        ratio = figures["ours"]["cpu"] / figures["protobuf"]["cpu"]
-        print(f"ours takes {ratio:.2f}× the CPU of protobuf's parse (at most {DEMANDED_CPU:g}×)")
+        ratio = figures["reader"]["cpu"] / figures["protobuf"]["cpu"]
+        print(f"our reader takes {ratio:.2f}× the CPU of protobuf's parse (at most {DEMANDED_CPU:g}×)")
         failed |= ratio > DEMANDED_CPU
     sys.exit(failed)
 
