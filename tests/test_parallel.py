@@ -1,5 +1,6 @@
 import logging
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from tb_advisor.logdir.jobs import find_jobs
 from tb_advisor.pool import batches_of, workers_for
 from tests.builders import FIRST_SECOND, Event, event_file, falling, scalar_event, tensor_event, write_events
 from tests.test_advise import spy
+from tests.trace_builders import xplane_capture
 
 
 @pytest.fixture
@@ -97,7 +99,16 @@ def test_a_script_without_a_main_guard_runs_once(logs, tmp_path_factory):
 
 
 def test_small_log_directories_are_read_by_this_process_alone(logs):
-    assert workers_for(find_jobs(logs), None) == 1
+    assert workers_for(find_jobs(logs), 1 << 40) == 1
+
+
+def test_no_more_processes_than_captures_fit_in_memory(tmp_path, monkeypatch):
+    for number in range(4):
+        path = xplane_capture(tmp_path / f"run{number}", {})
+        os.truncate(path, 100 << 20)  # a hole: it takes no room
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
+    found = find_jobs(tmp_path)
+    assert [workers_for(found, budget << 20) for budget in (10_000, 1900, 1300, 700, 500)] == [4, 3, 2, 1, 4]  # at last all are refused
 
 
 def test_rules_of_the_callers_own_are_asked_in_this_process(logs):
