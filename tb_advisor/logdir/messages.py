@@ -16,10 +16,15 @@ Fields = Mapping[str, tuple[tuple[str, int, str], ...]]
 
 def message_class(fields: Fields, root: str) -> Any:
     """The class of the message `root`."""
+    return message_classes(fields)[root]
+
+
+def message_classes(fields: Fields) -> Mapping[str, Any]:
+    """The class of each message."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     field_type = descriptor_pb2.FieldDescriptorProto
-    proto = descriptor_pb2.FileDescriptorProto(name=f"tb_advisor/{root}.proto", package="tb_advisor", syntax="proto3")
+    proto = descriptor_pb2.FileDescriptorProto(name="tb_advisor.proto", package="tb_advisor", syntax="proto3")
     for message, its_fields in fields.items():
         descriptor = proto.message_type.add(name=message)
         oneofs: list[str] = []
@@ -39,8 +44,8 @@ def message_class(fields: Fields, root: str) -> Any:
                 entry.oneof_index = oneofs.index(oneof)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(proto)
-    descriptor_of_root = pool.FindMessageTypeByName(f"tb_advisor.{root}")
+    descriptors = {message: pool.FindMessageTypeByName(f"tb_advisor.{message}") for message in fields}
     if hasattr(message_factory, "GetMessageClass"):
-        return message_factory.GetMessageClass(descriptor_of_root)
+        return {message: message_factory.GetMessageClass(descriptor) for message, descriptor in descriptors.items()}
     old_factory: Any = message_factory.MessageFactory(pool)  # protobuf before 4.22
-    return old_factory.GetPrototype(descriptor_of_root)
+    return {message: old_factory.GetPrototype(descriptor) for message, descriptor in descriptors.items()}

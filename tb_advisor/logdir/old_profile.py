@@ -25,11 +25,11 @@ from typing import Any
 
 from tb_advisor.logdir.captures import host_of
 from tb_advisor.logdir.chrome_trace import number_of, unpacked_text
+from tb_advisor.logdir.messages import Fields, message_classes
 from tb_advisor.logdir.trace import DEVICE, HOST, SUMMARY, LineColumns, Names, Plane, Trace, UnreadableTrace
-from tb_advisor.logdir.wire import message_classes
 from tb_advisor.message import Message
 
-_MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
+_MESSAGES: Fields = {
     "Resource": (("name", 1, "bytes"), ("resource_id", 2, "uint64")),
     "ResourceEntry": (("key", 1, "uint64"), ("value", 2, "Resource")),
     "Device": (("name", 1, "bytes"), ("resources", 3, "ResourceEntry*")),
@@ -95,7 +95,7 @@ def read_old_profile(path: Path, largest: int) -> Trace:
 
 @cache
 def _classes() -> Mapping[str, Any]:
-    return message_classes("tb_advisor.old_profile", _MESSAGES)
+    return message_classes(_MESSAGES)
 
 
 class _Lines:

@@ -1,4 +1,4 @@
-"""Protobuf's wire format, where its own parser is too slow or too large, and message classes that are described here.
+"""Protobuf's wire format, where its own parser is too slow or takes too much memory.
 
 A message is fields one after the other, each a varint (``number << 3 | kind``) and its content: a varint, eight bytes, a length and so
 many bytes, or four bytes. A varint has seven bits a byte, lowest first; the highest bit says that another byte follows.
@@ -6,16 +6,12 @@ many bytes, or four bytes. A varint has seven bits a byte, lowest first; the hig
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 Words = NDArray[np.uint64]
-Descriptions = Mapping[str, Sequence[tuple[str, int, str]]]
 
 _LAST_BYTES, _SEVEN_BITS = np.uint64(0x8080808080808080), np.uint64(0x7F7F7F7F7F7F7F7F)
 
@@ -74,43 +70,3 @@ def varints(words: Words) -> tuple[Words, NDArray[np.int64]]:
         values = (values & np.uint64(mask)) | ((values & ~np.uint64(mask)) >> np.uint64(width))
     exponents = last.astype(np.float64).view(np.int64) >> 52
     return values, np.maximum((exponents - 1022) >> 3, 0)
-
-
-def message_classes(name: str, described: Descriptions) -> Mapping[str, Any]:
-    """The class of each message of `described`: message → (field, number, type). A type is a message or one of protobuf's, with ``*``
-    where it is repeated and ``|`` and a name where it is one of a set.
-
-    The classes are made in a descriptor pool of their own, so that they clash with nobody's.
-    """
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    field_type = descriptor_pb2.FieldDescriptorProto
-    proto = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", package=name, syntax="proto3")
-    for message, its_fields in described.items():
-        descriptor = proto.message_type.add(name=message)
-        oneofs: list[str] = []
-        for field, number, kind in its_fields:
-            kind, _, oneof = kind.partition("|")
-            label = field_type.LABEL_REPEATED if kind.endswith("*") else field_type.LABEL_OPTIONAL
-            kind = kind.removesuffix("*")
-            entry = descriptor.field.add(name=field, number=number, label=label)
-            if kind in described:
-                entry.type, entry.type_name = field_type.TYPE_MESSAGE, f".{name}.{kind}"
-            else:
-                entry.type = field_type.Type.Value(f"TYPE_{kind.upper()}")
-            if oneof:
-                if oneof not in oneofs:
-                    oneofs.append(oneof)
-                    descriptor.oneof_decl.add(name=oneof)
-                entry.oneof_index = oneofs.index(oneof)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(proto)
-    classes: dict[str, Any] = {}
-    for message in described:
-        descriptor_of_message = pool.FindMessageTypeByName(f"{name}.{message}")
-        if hasattr(message_factory, "GetMessageClass"):
-            classes[message] = message_factory.GetMessageClass(descriptor_of_message)
-        else:
-            old_factory: Any = message_factory.MessageFactory(pool)  # protobuf before 4.22
-            classes[message] = old_factory.GetPrototype(descriptor_of_message)
-    return classes

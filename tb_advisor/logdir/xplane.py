@@ -1,9 +1,8 @@
 """Reads XSpace files (``*.xplane.pb``), which TensorFlow's and JAX's profilers write.
 
 A file of 100 MB has six million events of a few bytes each. Where they lie, their names, starts and durations are read for thousands at
-once. Everything else (names, properties, the few stats that some
-evidence reads) goes through protobuf, whose message classes are described here: importing TensorFlow's takes ten seconds and half a
-gigabyte, and XProf ships none. Field numbers: tsl/profiler/protobuf/xplane.proto.
+once. Everything else (names, properties, the few stats that some evidence reads) goes through protobuf; XProf ships no message classes,
+so that they are made here. Field numbers: tsl/profiler/protobuf/xplane.proto.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_advisor.logdir.captures import host_of
+from tb_advisor.logdir.messages import Fields, message_classes
 from tb_advisor.logdir.records import view
 from tb_advisor.logdir.trace import Indices, Line, Plane, StatColumn, Trace, UnreadableTrace, line_of
-from tb_advisor.logdir.wire import BYTES, field, fields, message_classes, varints
+from tb_advisor.logdir.wire import BYTES, field, fields, varints
 from tb_advisor.message import Message
 
 PICOSECOND_MS = 1e-9
 NANOSECOND_MS = 1e-6
 
-_MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
+_MESSAGES: Fields = {
     "XStat": (
         ("metadata_id", 1, "int64"),
         ("double_value", 2, "double|value"),
@@ -131,7 +131,7 @@ def xspace_class() -> Any:
 
 @cache
 def _classes() -> Mapping[str, Any]:
-    return message_classes("tb_advisor.xplane", _MESSAGES)
+    return message_classes(_MESSAGES)
 
 
 def _split(data: bytearray, start: int, end: int, number: int) -> tuple[list[tuple[int, int]], bytes]:

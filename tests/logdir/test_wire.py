@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_advisor.logdir.wire import BYTES, FIXED32, FIXED64, VARINT, fields, message_classes, varint, varints
+from tb_advisor.logdir.messages import message_class
+from tb_advisor.logdir.wire import BYTES, FIXED32, FIXED64, VARINT, fields, varint, varints
 from tests.trace_builders import message
 
 
@@ -37,5 +38,5 @@ def test_a_varint_without_an_end_costs_ten_bytes():
 
 
 def test_classes_with_the_same_names_do_not_clash():
-    first, second = (message_classes("clash", {"A": (("x", number, "int64"),)})["A"] for number in (1, 2))
+    first, second = (message_class({"A": (("x", number, "int64"),)}, "A") for number in (1, 2))
     assert (first(x=3).SerializeToString(), second(x=3).SerializeToString()) == (b"\x08\x03", b"\x10\x03")
