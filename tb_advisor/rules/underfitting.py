@@ -86,7 +86,7 @@ def underfitting(
 ) -> Iterator[Diagnosis]:
     """One diagnosis over the whole run."""
     loss = finite_points(train_loss, min_points)
-    known = [a.finite for a in (accuracies.train, accuracies.val) if a is not None and len(a.finite) >= 3]
+    known = [a.finite for a in (accuracies.train, accuracies.val) if a is not None and len(set(a.finite.steps.tolist())) >= 3]
     if not known and not any(metric.is_of_regression for metric in metrics):
         raise Missing("no accuracy and no metric of a regression says how far the model is from what the task allows")
     start, lowest = loss.start, float(loss.smoothed(share=1 / 6).min())
