@@ -20,6 +20,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
     """All evidence by name."""
     from tb_advisor.evidence import (
         adversarial,
+        checkpoints,
         circumstances,
         debugger,
         device_time,
@@ -47,6 +48,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
 
     functions: tuple[Callable[..., Any], ...] = (
         adversarial.adversarial_losses,
+        checkpoints.checkpoints,
         circumstances.circumstances,
         debugger.debugger_dump,
         device_time.device_time,

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_advisor.logdir.attachments import Attachment, find_attachments
+from tb_advisor.logdir.attachments import CHECKPOINT, Attachment, find_attachments
 from tb_advisor.logdir.captures import ENDINGS as CAPTURE_ENDINGS
 from tb_advisor.logdir.captures import Capture, find_captures
 from tb_advisor.logdir.event_file import (
@@ -80,7 +80,8 @@ class JobFiles:
     def fingerprints(self) -> tuple[Fingerprint, ...]:
         """Those of all event files, capture files and attachments."""
         of_captures = (fingerprint(path) for capture in self.captures for path in capture.files)
-        of_attachments = (fingerprint(path) for attachment in self.attachments for path in attachment.files)
+        read = (attachment for attachment in self.attachments if attachment.kind != CHECKPOINT)
+        of_attachments = (fingerprint(path) for attachment in read for path in attachment.files)
         return (*(print_ for run in self.runs for print_ in run.fingerprints), *of_captures, *of_attachments)
 
     @cached_property
@@ -266,6 +267,11 @@ def find_jobs(logdir: Path) -> list[JobFiles]:
     jobs = dict.fromkeys([*grouped_runs, *grouped_captures])
     only = _only_jobs(grouped_runs)
     for attachment in attachments:
+        if attachment.kind == CHECKPOINT:  # belongs to the job that it lies in, or below; without one it says nothing
+            owner = next((above for above in _upwards(attachment.directory) if above in grouped_runs), None)
+            if owner is not None:
+                grouped_attachments[owner].append(attachment)
+            continue
         grouped_attachments[_job_beside(_job_of(attachment.directory, runs), jobs, only)].append(attachment)
     names = sorted({*jobs, *grouped_attachments})
     return [JobFiles(n, tuple(grouped_runs[n]), tuple(grouped_captures[n]), tuple(grouped_attachments[n])) for n in names]
@@ -398,6 +404,15 @@ def _only_jobs(names: Iterable[str]) -> dict[str, str]:
             directory = _parent(directory)
             below[directory] = None if directory in below else name
     return {directory: name for directory, name in below.items() if name is not None}
+
+
+def _upwards(directory: str) -> Iterator[str]:
+    """A directory and the two that it lies in."""
+    for _ in range(3):
+        yield directory
+        if directory == ".":
+            return
+        directory = _parent(directory)
 
 
 def _job_beside(directory: str, jobs: Mapping[str, object], only: Mapping[str, str]) -> str:

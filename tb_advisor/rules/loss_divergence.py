@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.checkpoints import NO_CHECKPOINTS, Checkpoints
 from tb_advisor.evidence.circumstances import Circumstances
 from tb_advisor.evidence.losses import finite_points
 from tb_advisor.message import Message
@@ -52,6 +53,7 @@ from tb_advisor.series import Floats, Series
 def loss_divergence(
     train_loss: Series,
     circumstances: Circumstances,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
     *,
     min_rise_over_start: float = 2.0,
     min_rise_over_best: float = 3.0,
@@ -96,7 +98,10 @@ def loss_divergence(
         onset_step=onset,
         last_step=last,
         impact=Impact(
-            "time", Message("{share:%} of the run ({seconds:duration}) came after the turn.", share=share, seconds=seconds), share
+            "time",
+            Message("{share:%} of the run ({seconds:duration}) came after the turn.", share=share, seconds=seconds)
+            + checkpoints.best_before(loss, onset),
+            share,
         ),
         explains=(
             "class-collapse",

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.checkpoints import NO_CHECKPOINTS, Checkpoints
 from tb_advisor.evidence.losses import finite_points
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
@@ -45,6 +46,7 @@ from tb_advisor.series import Floats, Series
 def overfitting(
     train_loss: Series,
     val_loss: Series,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
     *,
     min_rise: float = 0.15,
     min_rise_of_start: float = 0.05,
@@ -92,7 +94,8 @@ def overfitting(
         last_step=last,
         impact=Impact(
             "time",
-            Message("{share:%} of the run ({seconds:duration}) came after the best checkpoint.", share=share, seconds=seconds),
+            Message("{share:%} of the run ({seconds:duration}) came after the best checkpoint.", share=share, seconds=seconds)
+            + checkpoints.best_before(val, best_step),
             share,
         ),
         explains=("overtraining",),

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
+from tb_advisor.evidence.checkpoints import NO_CHECKPOINTS, Checkpoints
 from tb_advisor.evidence.losses import finite_points
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
@@ -35,6 +36,7 @@ from tb_advisor.series import Series
 @rule(category="generalization", fixes=("early-stopping", "decay-learning-rate"))
 def overtraining(
     val_loss: Series,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
     *,
     tolerance: float = 0.01,
     latest_best: float = 0.5,
@@ -66,7 +68,10 @@ def overtraining(
         onset_step=reached,
         last_step=last,
         impact=Impact(
-            "time", Message("{share:%} of the run ({seconds:duration}) brought no better model.", share=share, seconds=seconds), share
+            "time",
+            Message("{share:%} of the run ({seconds:duration}) brought no better model.", share=share, seconds=seconds)
+            + checkpoints.best_before(val, reached),
+            share,
         ),
         exhibits=(SeriesExhibit(((val.run, val.tag),), (Mark(reached, last, Message("no improvement")),)),),
     )
