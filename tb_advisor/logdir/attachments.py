@@ -4,6 +4,7 @@ checkpoints, of which only the names matter.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 DUMP, PROJECTOR, CHECKPOINT = "dump", "projector", "checkpoint"
 # A file (or, with Hugging Face and Orbax, a directory) that holds a model and says its step or epoch: ckpt-1200.index,
 # epoch=3-step=1200.ckpt, weights.10.keras, model_1200.pt, checkpoint-1200/.
-CHECKPOINT_FILE = re.compile(r".*\d.*\.(index|ckpt|pt|pth|h5|keras|safetensors|msgpack)", re.IGNORECASE)
+_CHECKPOINT_ENDINGS = (".index", ".ckpt", ".pt", ".pth", ".h5", ".keras", ".safetensors", ".msgpack")
 CHECKPOINT_DIRECTORY = re.compile(r"(checkpoint|ckpt|global_step|step)[-_]?\d+", re.IGNORECASE)
 PROJECTOR_CONFIG = "projector_config.pbtxt"
 _DUMP_PREFIX = "tfdbg_events."
@@ -28,18 +29,21 @@ class Attachment:
     files: tuple[Path, ...]
 
 
-def find_attachments(name: str, directory: Path, names: list[str]) -> list[Attachment]:
+def find_attachments(name: str, directory: str, names: list[str]) -> list[Attachment]:
     """Those among the files `names` in `directory`, which is called `name`; opens none of them."""
     found = []
-    present = frozenset(names)
-    for metadata in names:
-        if metadata.startswith(_DUMP_PREFIX) and metadata.endswith(DUMP_ENDINGS[0]):
-            dump = metadata.removesuffix(DUMP_ENDINGS[0])
-            files = tuple(directory / f"{dump}{ending}" for ending in DUMP_ENDINGS if f"{dump}{ending}" in present)
+    checkpoints = []
+    for file in names:
+        if file.startswith(_DUMP_PREFIX) and file.endswith(DUMP_ENDINGS[0]):
+            dump = file.removesuffix(DUMP_ENDINGS[0])
+            files = tuple(Path(directory, f"{dump}{ending}") for ending in DUMP_ENDINGS if f"{dump}{ending}" in names)
             found.append(Attachment(DUMP, name, files))
-    if PROJECTOR_CONFIG in present:
-        found.append(Attachment(PROJECTOR, name, (directory / PROJECTOR_CONFIG,)))
-    if names and CHECKPOINT_DIRECTORY.fullmatch(directory.name):
-        return [*found, Attachment(CHECKPOINT, name, (directory,))]
-    checkpoints = tuple(directory / file for file in names if CHECKPOINT_FILE.fullmatch(file))
-    return [*found, Attachment(CHECKPOINT, name, checkpoints)] if checkpoints else found
+        elif file == PROJECTOR_CONFIG:
+            found.append(Attachment(PROJECTOR, name, (Path(directory, file),)))
+        elif file.endswith(_CHECKPOINT_ENDINGS) and any(map(str.isdecimal, file)):
+            checkpoints.append(Path(directory, file))
+    if names and CHECKPOINT_DIRECTORY.fullmatch(os.path.basename(directory)):
+        checkpoints = [Path(directory)]
+    if checkpoints:
+        found.append(Attachment(CHECKPOINT, name, tuple(checkpoints)))
+    return sorted(found, key=lambda attachment: attachment.kind)

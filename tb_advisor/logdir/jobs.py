@@ -256,7 +256,7 @@ def find_jobs(logdir: Path) -> list[JobFiles]:
             runs[name] = RunFiles(name, files, tuple(map(fingerprint, files)))
         if any(n.endswith(CAPTURE_ENDINGS) for n in names):
             captures.extend(find_captures(_run_of_session(name), Path(directory), names))
-        attachments.extend(find_attachments(name, Path(directory), names))
+        attachments.extend(find_attachments(name, directory, names))
     grouped_runs: dict[str, list[RunFiles]] = defaultdict(list)
     grouped_captures: dict[str, list[Capture]] = defaultdict(list)
     for name, run in runs.items():

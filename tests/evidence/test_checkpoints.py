@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from tb_advisor.advise import diagnose
@@ -12,7 +10,7 @@ CURVE = series(falling(100), step=10)  # steps 0 to 990
 
 
 def kept(names, writer="", curve=CURVE, step=400):
-    attached = tuple(find_attachments("exp/checkpoints", Path("exp/checkpoints"), names))
+    attached = tuple(find_attachments("exp/checkpoints", "exp/checkpoints", names))
     return str(checkpoints(Job("exp", {}, attachments=attached), writer).best_before(curve, step))
 
 
