@@ -131,11 +131,13 @@ def _thirds(values: Floats) -> tuple[float, float]:
 
 
 def _comes_down(values: Floats, start: float, max_progress: float, min_level: float, max_falling: float) -> bool:
-    """Whether a loss makes progress, by its thirds or in nearly all pairs of values, or has come down to what is noise."""
+    """Whether a loss makes progress, by its thirds or in nearly all pairs of values, or has come down to what is noise. One that
+    is above its start makes none.
+    """
     before, after = _thirds(values)
     level = float(np.median(values))
-    falls = level < start and 1 - share_rising(values) > max_falling
-    return falls or after <= (1 - max_progress) * before or level <= min_level * start
+    progress = after <= (1 - max_progress) * before or 1 - share_rising(values) > max_falling
+    return level < start and (progress or level <= min_level * start)
 
 
 def _start(series: Series) -> float:
