@@ -476,6 +476,24 @@ describe("logs", () => {
     await expect.poll(() => frame.locator(".all-clear p").innerText()).toMatch(/ Best: seeds\/a \(validation loss 0\.\d+ at step \d+\)\./);
   });
 
+  it("of many jobs are drawn as far as they are in sight, and reached by keys", async () => {
+    const logdir = writeLogs(
+      Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`run_${String(i).padStart(3, "0")}`, { loss: falling }])),
+    );
+    const server = await serve(logdir);
+    const { frame } = await open({}, server.url);
+    await expect.poll(() => frame.locator(".row-link").count()).toBeGreaterThan(20);
+    expect(await frame.locator(".row-link").count()).toBeLessThan(100);
+    await frame.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+    await expect.poll(() => texts(frame, ".row-link").then((names) => names.at(-1))).toBe("run_149");
+    await frame.locator(".row-link >> text=run_149").focus();
+    await frame.press("body", "k");
+    await expect.poll(() => focused(frame)).toBe("run_148");
+    await frame.fill(".filter input", "run_00");
+    await expect.poll(() => frame.locator(".row-link").count()).toBe(10);
+    expect(await axeFindings(frame)).toEqual([]);
+  });
+
   it("of many kinds stand in the table without a number or a status that is cut", async () => {
     const likelihood = falling.map((value) => -12_345 * (1 - value));
     const logdir = writeLogs({

@@ -14,7 +14,7 @@ export interface Sight {
 
 /** The rows of `table` that are in sight, and a few beyond; all of them where there are not `MANY`. All rows are equally high. */
 export function useSight(table: { readonly current: HTMLTableElement | null }, count: number): Sight {
-  const [sight, setSight] = useState<Sight>({ first: 0, end: Math.min(count, MANY), height: 36 });
+  const [sight, setSight] = useState<Sight>({ first: 0, end: MANY, height: 36 });
   useLayoutEffect(() => {
     if (count <= MANY) return undefined;
     const look = (): void => {
