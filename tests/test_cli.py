@@ -35,7 +35,15 @@ def test_a_healthy_logdir_is_a_line_of_tally(tmp_path):
     result = run("check", tmp_path)
     assert result.exit_code == 0
     assert "1 job, 1 run, 0 captures" in result.output
-    assert "nothing found. Best: the run, val_loss 0.611 at step 39." in result.output.replace("\n", " ")
+    assert "no problem found." in result.output.replace("\n", " ") and "Best" not in result.output
+
+
+def test_the_best_job_of_a_folder_is_named_whatever_else_was_found(tmp_path):
+    for name, end in (("a", 0.6), ("b", 0.5)):
+        event_file(tmp_path / "sweep" / name, {"loss": falling(40), "val_loss": falling(40, end=end)})
+    event_file(tmp_path / "sweep/broken", {"loss": [*falling(40), math.nan], "val_loss": falling(40, end=0.1)})
+    output = run("check", tmp_path).output.replace("\n", " ")
+    assert "Best of 2 jobs in sweep by val_loss: sweep/b, 0.511 at step 39." in output
 
 
 def test_json_is_the_report(logs):
@@ -154,7 +162,7 @@ def test_a_run_in_which_nothing_can_be_read_is_none(tmp_path, content):
 
 def test_everything_says_why_a_finding_is_not_shown_otherwise(tmp_path):
     event_file(tmp_path / "resumed", {"loss": [0.4] * 50}, steps=list(range(10_000, 10_050)))
-    output = run("check", tmp_path, "--all").output.replace("\n", " ")
+    output = " ".join(run("check", tmp_path, "--all").output.split())
     assert "loss-not-decreasing, low confidence" in output
     assert "more not shown" not in output
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 
 from rich.console import Console
@@ -162,7 +163,7 @@ def _reservation(diagnosis: Diagnosis) -> str:
     if diagnosis.suppressed is not None:
         return f", ignored: {diagnosis.suppressed}"
     if diagnosis.folded_under is not None:
-        return f", explained by {diagnosis.folded_under}"
+        return f", part of {diagnosis.folded_under}"
     return ", low confidence" if diagnosis.confidence is Confidence.LOW else ""
 
 
@@ -178,27 +179,39 @@ def _tally(report: Report, jobs_with_findings: int, *, everything: bool) -> Text
         kinds = [_count(shown[severity], severity.value) for severity in reversed(Severity) if shown[severity]]
         text.append(f"{', '.join(kinds)} in {_count(jobs_with_findings, 'job')}. ")
     elif checked:
-        text.append("nothing found. ", style="green")
-        text.append(_best(report))
+        text.append("no problem found. " if hidden else "nothing found. ", style="green")
     else:
         text.append("nothing could be checked. ", style="yellow")
     text.append(f"{_count(outcomes[Status.CLEAR], 'check')} clear, {outcomes[Status.NOT_APPLICABLE]:,} not applicable")
     if outcomes[Status.ERROR]:
         text.append(f", {outcomes[Status.ERROR]} failed", style="red")
     text.append(f", {hidden} more not shown (--all)." if hidden else ".")
+    best = _best(report)
+    if best:
+        text.append(f"\n{best}")
     if shown:
         text.append("\ntb-advisor explain RULE says how it was found and shows the code of each fix.", style="dim")
     return text
 
 
 def _best(report: Report) -> str:
-    tags = Counter(job.best.tag for job in report.jobs if job.best)
-    if not tags:
+    """The job with the lowest validation loss of the largest group that can be compared: jobs of one folder that log it under
+    one tag, without those that have an error; at the top, where anything may lie, their names must begin alike. Empty where
+    there are not two.
+    """
+    broken = {outcome.job for outcome, diagnosis in report.diagnoses if diagnosis.shown and diagnosis.severity is Severity.ERROR}
+    groups: dict[tuple[str, str], list[tuple[float, str, int]]] = {}
+    for job in report.jobs:
+        best = job.best
+        if best is not None and job.name not in broken and (best.run, best.tag) in job.roles.get("validation_loss", ()):
+            folder, _, name = job.name.rpartition("/")
+            groups.setdefault((folder or re.split(r"[\d_]", name, maxsplit=1)[0], best.tag), []).append((best.value, job.name, best.step))
+    (folder, tag), members = max(groups.items(), key=lambda group: len(group[1]), default=(("", ""), []))
+    if len(members) < 2:
         return ""
-    tag = tags.most_common(1)[0][0]
-    comparable = [(job.best.value, job.name, job.best) for job in report.jobs if job.best and job.best.tag == tag]
-    value, name, best = min(comparable, key=lambda entry: entry[:2])
-    return f"Best: {name if name != '.' else 'the run'}, {tag} {number(value)} at step {best.step:,}. "
+    value, name, step = min(members)
+    where = f" in {folder}" if name.startswith(f"{folder}/") else ""
+    return f"Best of {len(members):,} jobs{where} by {tag}: {name}, {number(value)} at step {step:,}."
 
 
 def _count(count: int, noun: str) -> str:

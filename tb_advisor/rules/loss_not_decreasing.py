@@ -71,7 +71,9 @@ def loss_not_decreasing(
     resumed = first > last - first
     clear_cut = len(loss) >= 3 * min_points and start - lowest < min_fall / 2 * abs(start)
     yield Diagnosis(
-        Message("Training loss stayed at {start}: it ends at {end} after {steps} steps.", start=start, end=loss.end, steps=last - first),
+        Message(
+            "Training loss did not fall: {start} at the start, {end} after {steps} steps.", start=start, end=loss.end, steps=last - first
+        ),
         severity=Severity.ERROR,
         confidence=Confidence.LOW if resumed or falls else Confidence.HIGH if clear_cut else Confidence.MEDIUM,
         onset_step=first,

@@ -108,7 +108,7 @@ def oscillating_loss(
         impact=Impact(
             "time",
             Message(
-                "{share:%} of the run ({seconds:duration}) went to and fro.",
+                "{share:%} of the run ({seconds:duration}) brought no progress.",
                 share=1 - loss.share_of_run(first),
                 seconds=loss.seconds_after(first),
             ),

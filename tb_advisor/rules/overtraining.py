@@ -57,7 +57,7 @@ def overtraining(
         return
     yield Diagnosis(
         Message(
-            "Validation loss came within {tolerance:%} of its best ({best}) at step {reached}; the other {share:%} brought nothing.",
+            "Validation loss came within {tolerance:%} of its best ({best}) at step {reached}; the other {share:%} brought nothing better.",
             tolerance=tolerance,
             best=best,
             reached=reached,

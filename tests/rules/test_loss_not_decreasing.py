@@ -20,7 +20,7 @@ def noisy(level, n, noise, seed=1):
 def test_a_flat_loss_is_found():
     (found,) = check([2.3026] * 100)
     assert (found.severity, found.confidence, found.impact.share) == (Severity.ERROR, Confidence.HIGH, 1.0)
-    assert found.summary == "Training loss stayed at 2.3: it ends at 2.3 after 99 steps."
+    assert found.summary == "Training loss did not fall: 2.3 at the start, 2.3 after 99 steps."
 
 
 def test_a_flat_loss_under_noise_is_found():

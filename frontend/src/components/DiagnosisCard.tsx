@@ -37,7 +37,7 @@ export function DiagnosisCard({ finding, entry, open, onToggle }: Props) {
             <span>{rule}</span>
             <span>{diagnosis.confidence} confidence</span>
             {stepsOf(diagnosis) && <span>{stepsOf(diagnosis)}</span>}
-            {diagnosis.folded_under !== null && <span>explained by {diagnosis.folded_under}</span>}
+            {diagnosis.folded_under !== null && <span>part of {diagnosis.folded_under}</span>}
             {diagnosis.suppressed !== null && <span>muted: {diagnosis.suppressed}</span>}
           </p>
           <div class="body">

@@ -84,7 +84,9 @@ function HeatMap({ heat, finding }: { readonly heat: Heat; readonly finding: Fin
     drawAxes(context, heat, inner, depth);
     const [first, last] = [heat.steps[0] ?? 0, heat.steps.at(-1) ?? 0];
     if (onset !== null && last > first && onset >= first && onset <= last) {
-      const x = Math.round(LEFT + ((onset - first) / (last - first)) * inner) + 0.5;
+      // At the left edge of the first cell that is marked: cells reach half-way to their neighbours.
+      const marked = heat.steps.findIndex((step) => step >= onset);
+      const x = Math.round(LEFT + (columns[marked]?.[0] ?? 0) * inner) + 0.5;
       stroke(context, color(edgeOf(severity)), [x, TOP, x, TOP + depth]);
     }
   }, [heat, width, dark, onset, severity]);
