@@ -91,12 +91,26 @@ class TableExhibit:
 
 
 @dataclass(frozen=True)
+class StepPart:
+    """One part of every step's time: `ms` has one value a step, in milliseconds.
+
+    `name` is ``own`` (what the diagnosis is about), or what the rest of the time is: ``device``, ``communication``, ``input``,
+    ``compile``, ``host``, ``idle`` or ``rest``.
+    """
+
+    name: str
+    label: Message
+    ms: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class TraceExhibit:
     """Step times of one profiler capture, and the Profile tool that shows them.
 
-    `capture` is TensorBoard's name of it (``<run>/<session>``). `steps` are step numbers; `busy_ms` and `wait_ms` have
-    one value a step, in milliseconds, and add up to the step time. `tool` is empty where no Profile tool reads this
-    kind of capture.
+    `capture` is TensorBoard's name of it (``<run>/<session>``). `steps` are step numbers; `wait_ms` is what the diagnosis is about, called
+    `wait_label`, and `busy_ms` everything else: one value a step, in milliseconds, which add up to the step time. `parts` add up to it as
+    well and say more of the rest; none of them is ``own`` where `wait_ms` lies across the others. `tool` is empty where no Profile
+    tool reads this kind of capture.
     """
 
     capture: str
@@ -106,6 +120,7 @@ class TraceExhibit:
     busy_ms: tuple[float, ...] = ()
     wait_ms: tuple[float, ...] = ()
     wait_label: Message = Message("waiting for input")
+    parts: tuple[StepPart, ...] = ()
     kind: str = field(default="trace", init=False)
 
 

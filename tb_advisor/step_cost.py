@@ -8,7 +8,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_advisor.diagnosis import Confidence, Impact, TraceExhibit
+from tb_advisor.diagnosis import Confidence, Impact, StepPart, TraceExhibit
+from tb_advisor.evidence.step_parts import Part, step_parts
 from tb_advisor.evidence.trace_steps import StepTimes
 from tb_advisor.logdir.captures import XPLANE
 from tb_advisor.message import Message
@@ -73,8 +74,24 @@ def impact(times: StepTimes, saved: float) -> Impact:
     return Impact("time", text, share=saved)
 
 
-def chart(times: StepTimes, cost_ms: Floats, label: Message, tool: str) -> TraceExhibit:
-    """The steps, and what `cost_ms` takes of each. `tool` is the tool of the Profile tab that shows it."""
+# Parts of a step as charts name them, in the order in which they are stacked.
+_LABELS = {
+    Part.DEVICE: Message("device at work"),
+    Part.COMMUNICATION: Message("communicating"),
+    Part.HOST: Message("host at work"),
+    Part.COMPILE: Message("tracing and compiling"),
+    Part.IDLE: Message("idle"),
+    Part.REST: Message("everything else"),
+    Part.INPUT: Message("waiting for input"),
+}
+# Less of a step than this is not worth a name.
+_LEAST_PART = 0.001
+
+
+def chart(times: StepTimes, cost_ms: Floats, label: Message, tool: str, *within: Part) -> TraceExhibit:
+    """The steps, and what `cost_ms` takes of each: of the parts `within`, in their order, or across all parts where none is named.
+    `tool` is the tool of the Profile tab that shows it.
+    """
     in_tab = times.capture.in_profile_tab
     cost = np.clip(cost_ms, 0.0, times.period_ms)
     return TraceExhibit(
@@ -85,4 +102,22 @@ def chart(times: StepTimes, cost_ms: Floats, label: Message, tool: str) -> Trace
         busy_ms=tuple((times.period_ms - cost).tolist()),
         wait_ms=tuple(cost.tolist()),
         wait_label=label,
+        parts=_stack(times, cost, label, within),
     )
+
+
+def _stack(times: StepTimes, cost_ms: Floats, label: Message, within: tuple[Part, ...]) -> tuple[StepPart, ...]:
+    """The parts of the step times, without those that hardly occur; `cost_ms` is taken out of them as the last one where it lies within
+    some of them, and of the others only what these do not hold.
+    """
+    parts = dict(step_parts(times))
+    if within:
+        left = cost_ms
+        for part in (*within, *(part for part in reversed(_LABELS) if part not in within)):
+            taken = np.minimum(left, parts.get(part, 0.0))
+            parts[part] = parts.get(part, 0.0) - taken
+            left = left - taken
+    least = _LEAST_PART * float(times.period_ms.sum())
+    named = [StepPart(part.value, text, tuple(parts[part].tolist())) for part, text in _LABELS.items() if part in parts]
+    own = (StepPart("own", label, tuple(cost_ms.tolist())),) if within else ()
+    return (*(part for part in named if sum(part.ms) > least), *own)

@@ -129,11 +129,17 @@ class _Work:
         return tuple(NamedTime(self.names[i], int(calls[i]), float(total[i])) for i in order)
 
 
-def _work(host: HostTime, plane: Plane) -> _Work:
+def collective_intervals(times: StepTimes) -> tuple[Intervals, Intervals]:
+    """When devices compute or copy within the measured steps, and when they talk to each other."""
+    done = [(work, work.where(_COLLECTIVE.match)) for work in (_work(times, plane) for plane in times.steps.trace.devices)]
+    return joined(work.intervals(~talk) for work, talk in done), joined(work.intervals(talk) for work, talk in done)
+
+
+def _work(times: StepTimes, plane: Plane) -> _Work:
     """What the device did within the measured steps. A TPU tells it twice, by op and by module: the ops are taken."""
     lines = [line for line in plane.lines if is_work(plane, line) and len(line)]
     lines = [line for line in lines if line.name == "XLA Ops"] or lines
-    edges = host.times.edges_ms
+    edges = times.edges_ms
     inside = [(line, (line.start_ms < edges[-1]) & (line.end_ms > edges[0])) for line in lines]
     starts, ends = joined((line.start_ms[mask], line.end_ms[mask]) for line, mask in inside)
     ids = np.concatenate([line.ids[mask] for line, mask in inside]).astype(np.int64) if inside else np.empty(0, np.int64)
@@ -141,7 +147,7 @@ def _work(host: HostTime, plane: Plane) -> _Work:
 
 
 def _device_time(host: HostTime, plane: Plane) -> DeviceTime | None:
-    work = _work(host, plane)
+    work = _work(host.times, plane)
     if not len(work.ids):
         return None
     edges = host.times.edges_ms

@@ -135,7 +135,6 @@ def _host_time(times: StepTimes) -> HostTime:
     tracing = select(trace, lambda name: name == _TRACING)
     making = joined((compiling, tracing))
     preparing = joined((making, _renewed(trace, making)))
-    executing = _without(joined((select(trace, _EXECUTING.__contains__), busy)), making)
     sync = select(trace, lambda name: _SYNC.fullmatch(name) is not None)
     return HostTime(
         times=times,
@@ -154,8 +153,20 @@ def _host_time(times: StepTimes) -> HostTime:
         sync_calls=named_times(trace, lambda name: _SYNC.fullmatch(name) is not None, edges),
         items=counted(_items(trace), edges),
         preparing=preparing,
-        renewal_ms=_outside(preparing, executing, edges),
+        renewal_ms=covered(*_besides_running(trace, preparing, making, busy), edges),
     )
+
+
+def preparation(trace: Trace, busy: Intervals) -> Intervals:
+    """When the host traces, compiles, or does for a call of a new function what else it takes but for running it; `busy` is when
+    devices work.
+    """
+    making = select(trace, lambda name: name == _TRACING or _COMPILE.fullmatch(name) is not None)
+    return _besides_running(trace, joined((making, _renewed(trace, making))), making, busy)
+
+
+def _besides_running(trace: Trace, preparing: Intervals, making: Intervals, busy: Intervals) -> Intervals:
+    return _without(preparing, _without(joined((select(trace, _EXECUTING.__contains__), busy)), making))
 
 
 def select(trace: Trace, wanted: Callable[[str], bool]) -> Intervals:

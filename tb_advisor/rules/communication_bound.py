@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from tb_advisor.diagnosis import Diagnosis, Severity, TableExhibit
 from tb_advisor.evidence.device_time import DeviceTime
+from tb_advisor.evidence.step_parts import Part
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.step_cost import by_training, chart, confidence, impact, share, step_s
@@ -66,7 +67,7 @@ def _diagnosis(device: DeviceTime, lost: float, severity: Severity) -> Diagnosis
         last_step=times.numbers[-1],
         impact=impact(times, lost),
         exhibits=(
-            chart(times, device.exposed_collective_ms, Message("communicating"), "pod_viewer"),
+            chart(times, device.exposed_collective_ms, Message("communicating"), "pod_viewer", Part.COMMUNICATION),
             TableExhibit(Message("Collectives"), ("collective", "a step", "time a step (ms)"), rows),
         ),
     )

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Severity, TableExhibit
 from tb_advisor.evidence.device_time import DeviceTime
+from tb_advisor.evidence.step_parts import Part
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
 from tb_advisor.step_cost import by_capture, chart, confidence, impact, share, step_s
@@ -59,7 +60,7 @@ def _diagnosis(device: DeviceTime) -> Diagnosis:
         last_step=times.numbers[-1],
         impact=impact(times, lost),
         exhibits=(
-            chart(times, device.long_gap_ms, Message("long gaps"), "trace_viewer@"),
+            chart(times, device.long_gap_ms, Message("long gaps"), "trace_viewer@", Part.IDLE, Part.HOST),
             TableExhibit(Message("Longest gaps of {device}", device=device.device), columns, rows),
         ),
     )

@@ -31,6 +31,7 @@ import numpy as np
 
 from tb_advisor.diagnosis import Diagnosis, Impact, Severity, TableExhibit
 from tb_advisor.evidence.host_time import HostTime
+from tb_advisor.evidence.step_parts import Part
 from tb_advisor.evidence.trace_steps import StepTimes
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
@@ -67,6 +68,7 @@ def _diagnosis(host: HostTime, ops: float, spent: float, severity: Severity) -> 
     has_kernels = bool(host.kernel_ms.any())
     cost_ms = times.period_ms - times.wait_ms - host.kernel_ms if has_kernels else host.eager_ms
     place = "outside of kernels" if has_kernels else "in calls of ops"
+    within = (Part.REST, Part.IDLE, Part.HOST, Part.COMPILE) if has_kernels else (Part.HOST,)
     rows = tuple((_op(op.name), op.calls / count, op.total_ms / count) for op in host.top_ops[:_MOST_ROWS])
     return Diagnosis(
         Message(
@@ -82,7 +84,7 @@ def _diagnosis(host: HostTime, ops: float, spent: float, severity: Severity) -> 
         last_step=times.numbers[-1],
         impact=_impact(times, share(times, cost_ms), place),
         exhibits=(
-            chart(times, cost_ms, Message(place), "framework_op_stats"),
+            chart(times, cost_ms, Message(place), "framework_op_stats", *within),
             TableExhibit(Message("Eager ops"), ("op", "calls a step", "time a step (ms)"), rows),
         ),
         explains=("host-bound-steps", "kernel-launch-bound", "device-idle-gaps", "low-device-utilization", "missing-xla"),

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from tb_advisor.diagnosis import Diagnosis, Severity, TableExhibit
 from tb_advisor.evidence.host_time import HostTime
+from tb_advisor.evidence.step_parts import Part
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.step_cost import by_capture, chart, confidence, impact, share, step_s
@@ -70,7 +71,7 @@ def _diagnosis(host: HostTime, severity: Severity) -> Diagnosis:
         last_step=times.numbers[-1],
         impact=impact(times, share(times, host.renewal_ms)),
         exhibits=(
-            chart(times, host.tracing_ms, Message("tracing"), "trace_viewer@"),
+            chart(times, host.tracing_ms, Message("tracing"), "trace_viewer@", Part.COMPILE),
             TableExhibit(Message("Functions"), ("function", "calls", "traced", "traces so far"), rows),
         ),
         explains=("step-time-outliers", "low-device-utilization"),

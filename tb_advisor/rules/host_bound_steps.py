@@ -36,6 +36,7 @@ import numpy as np
 from tb_advisor.diagnosis import Confidence, Diagnosis, Exhibit, Severity, TableExhibit
 from tb_advisor.evidence.device_time import DeviceTime
 from tb_advisor.evidence.host_time import HostTime, NamedTime
+from tb_advisor.evidence.step_parts import Part
 from tb_advisor.evidence.trace_steps import StepSource, StepTimes
 from tb_advisor.message import Message, Value
 from tb_advisor.rule import rule
@@ -98,7 +99,7 @@ def _of_device(device: DeviceTime, severity: Severity) -> Diagnosis:
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
         impact=impact(times, idle),
-        exhibits=(chart(times, device.idle_ms, Message("device idle"), "trace_viewer@"), *_gaps(device)),
+        exhibits=(chart(times, device.idle_ms, Message("device idle"), "trace_viewer@", Part.IDLE, Part.HOST), *_gaps(device)),
         fixes=fixes,
         explains=("kernel-launch-bound", "device-idle-gaps", "low-device-utilization"),
     )

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from tb_advisor.diagnosis import Diagnosis, Severity, TableExhibit
 from tb_advisor.evidence.device_time import DeviceTime
+from tb_advisor.evidence.step_parts import Part
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
 from tb_advisor.step_cost import by_capture, chart, confidence, impact, share, step_s
@@ -61,7 +62,7 @@ def _diagnosis(device: DeviceTime, lost: float, severity: Severity) -> Diagnosis
         last_step=times.numbers[-1],
         impact=impact(times, lost),
         exhibits=(
-            chart(times, device.exposed_copy_ms, Message("copying"), "trace_viewer@"),
+            chart(times, device.exposed_copy_ms, Message("copying"), "trace_viewer@", Part.DEVICE),
             TableExhibit(Message("Copies"), ("copy", "a step", "time a step (ms)"), rows),
         ),
         fixes=fixes,

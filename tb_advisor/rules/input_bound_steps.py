@@ -38,11 +38,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_advisor.diagnosis import Confidence, Diagnosis, Exhibit, Impact, Severity, TableExhibit, TraceExhibit
+from tb_advisor.diagnosis import Confidence, Diagnosis, Exhibit, Impact, Severity, TableExhibit
+from tb_advisor.evidence.step_parts import Part
 from tb_advisor.evidence.trace_steps import InputKind, Pipeline, StepTimes
-from tb_advisor.logdir.captures import XPLANE
 from tb_advisor.message import Message, Missing, Value
 from tb_advisor.rule import rule
+from tb_advisor.step_cost import chart
 
 _READERS = frozenset({"TFRecord", "TextLine", "FixedLengthRecord", "FlatMap", "Interleave", "SSTable", "RecordIO"})
 
@@ -179,15 +180,7 @@ def _runs_python(times: StepTimes, pipeline: Pipeline) -> bool:
 
 
 def _exhibits(times: StepTimes) -> tuple[Exhibit, ...]:
-    in_tab = times.capture.in_profile_tab
-    trace = TraceExhibit(
-        capture=times.capture.name,
-        tool="input_pipeline_analyzer" if in_tab else "",
-        host=times.steps.trace.file.removesuffix(XPLANE) if in_tab else times.steps.trace.host,
-        steps=times.numbers,
-        busy_ms=tuple((times.period_ms - times.wait_ms).tolist()),
-        wait_ms=tuple(times.wait_ms.tolist()),
-    )
+    trace = chart(times, times.wait_ms, Message("waiting for input"), "input_pipeline_analyzer", Part.INPUT)
     if times.pipeline is None:
         return (trace,)
     count = len(times.numbers)

@@ -25,6 +25,7 @@ import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Severity
 from tb_advisor.evidence.device_time import DeviceTime
+from tb_advisor.evidence.step_parts import Part
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
 from tb_advisor.step_cost import by_capture, chart, confidence, impact, share, step_s
@@ -64,5 +65,5 @@ def _diagnosis(device: DeviceTime, lost: float, kernels: float, severity: Severi
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
         impact=impact(times, lost),
-        exhibits=(chart(times, device.launch_gap_ms, Message("gaps between kernels"), "kernel_stats"),),
+        exhibits=(chart(times, device.launch_gap_ms, Message("gaps between kernels"), "kernel_stats", Part.HOST, Part.IDLE),),
     )

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 
 from tb_advisor.diagnosis import Diagnosis, Severity
 from tb_advisor.evidence.host_time import HostTime
+from tb_advisor.evidence.step_parts import Part
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
 from tb_advisor.step_cost import by_capture, chart, confidence, impact, share, step_s
@@ -58,6 +59,6 @@ def _diagnosis(host: HostTime, warn_share: float) -> Diagnosis:
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
         impact=impact(times, share(times, host.renewal_ms)),
-        exhibits=(chart(times, host.compile_ms, Message("compiling"), "trace_viewer@"),),
+        exhibits=(chart(times, host.compile_ms, Message("compiling"), "trace_viewer@", Part.COMPILE),),
         explains=("step-time-outliers", "low-device-utilization"),
     )
