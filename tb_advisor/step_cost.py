@@ -79,7 +79,7 @@ _LABELS = {
     Part.DEVICE: Message("device at work"),
     Part.COMMUNICATION: Message("communicating"),
     Part.HOST: Message("host at work"),
-    Part.COMPILE: Message("tracing and compiling"),
+    Part.COMPILE: Message("preparing functions"),
     Part.IDLE: Message("idle"),
     Part.REST: Message("everything else"),
     Part.INPUT: Message("waiting for input"),

@@ -197,14 +197,19 @@ describe("a chart", () => {
       busy_ms: [28, 30, 29],
       wait_ms: [139, 120, 150],
       wait_label: "waiting for input",
+      parts: [
+        { name: "device", label: "device at work", ms: [20, 21, 20] },
+        { name: "host", label: "host at work", ms: [8, 9, 9] },
+        { name: "own", label: "waiting for input", ms: [139, 120, 150] },
+      ],
     };
     const { frame } = await open({
       hash: "&p.advisor.job=overfitting",
       prepare: (page) => changeReading(page, (reading) => withExhibit(reading, "overfitting", trace)),
     });
-    await frame.waitForSelector(".bars .wait");
-    await expect.poll(() => frame.locator(".bars .wait").count()).toBe(3);
-    const box = await frame.locator(".bars .wait").first().boundingBox();
+    await frame.waitForSelector("g > .own");
+    await expect.poll(() => frame.locator("g > .own").count()).toBe(3);
+    const box = await frame.locator("g > .own").first().boundingBox();
     expect(box?.height).toBeGreaterThan(50);
   });
 

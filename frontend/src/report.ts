@@ -24,6 +24,12 @@ export interface SeriesExhibit {
   readonly marks: readonly Mark[];
 }
 
+export interface StepPart {
+  readonly name: string;
+  readonly label: string;
+  readonly ms: readonly number[];
+}
+
 export interface TraceExhibit {
   readonly kind: "trace";
   readonly capture: string;
@@ -33,6 +39,7 @@ export interface TraceExhibit {
   readonly busy_ms: readonly number[];
   readonly wait_ms: readonly number[];
   readonly wait_label: string;
+  readonly parts: readonly StepPart[];
 }
 
 export interface TableExhibit {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { medianOf, ticksOf } from "../src/chart/bars";
+import { medianOf, stackOf, ticksOf } from "../src/chart/bars";
 import { sparklineOf } from "../src/chart/sparkline";
 import { points } from "./builders";
 
@@ -14,6 +14,15 @@ describe("step bars", () => {
     [0.8, [0, 0.2, 0.4, 0.6, 0.8]],
     [0, [0, 1]],
   ])("reach up to %d in round ticks", (most, ticks) => expect(ticksOf(most)).toEqual(ticks));
+
+  it("stand on each other, without parts that are nothing", () => {
+    const [device, input, own] = [{ ms: [3, 1] }, { ms: [0, 2] }, { ms: [4, 5] }];
+    expect(stackOf([device, input, own], 0)).toEqual([
+      { part: device, from: 0, to: 3 },
+      { part: own, from: 3, to: 7 },
+    ]);
+    expect(stackOf([device, input, own], 1).at(-1)).toEqual({ part: own, from: 3, to: 8 });
+  });
 });
 
 describe("a sparkline", () => {

@@ -14,3 +14,17 @@ export function ticksOf(most: number): number[] {
   const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => most / size <= 5) ?? 10 * power;
   return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, i) => Number((i * step).toPrecision(12)));
 }
+
+/** The parts of one bar from 0 up, without those that are nothing in it. */
+export function stackOf<T extends { readonly ms: readonly number[] }>(
+  parts: readonly T[],
+  bar: number,
+): { readonly part: T; readonly from: number; readonly to: number }[] {
+  let from = 0;
+  return parts.flatMap((part) => {
+    const to = from + (part.ms[bar] ?? 0);
+    const its = to > from ? [{ part, from, to }] : [];
+    from = to;
+    return its;
+  });
+}

@@ -1,101 +1,108 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { medianOf, ticksOf } from "../chart/bars";
-import { count, integer, number } from "../format";
-import type { TraceExhibit } from "../report";
-import { DataTable } from "./DataTable";
+import { useId } from "preact/hooks";
+import { medianOf, stackOf, ticksOf } from "../chart/bars";
+import { count, integer, list, number } from "../format";
+import type { StepPart, TraceExhibit } from "../report";
+import { HEIGHT, LEFT, SvgChart } from "./SvgChart";
 
-const HEIGHT = 244;
-const LEFT = 44;
-const [TOP, BOTTOM] = [12, 24];
+// What tells parts from each other beside their order; the rest is plain.
+const HATCHES: Readonly<Record<string, string>> = {
+  host: "M-1 1l2-2M0 6l6-6M5 7l2-2",
+  compile: "M0 3h6",
+  communication: "M0 6l6-6M0 0l6 6",
+  input: "M3 0v6",
+};
 
-/** Step times of a capture: computing below, waiting on top, the median dashed. */
+/** Step times of a capture, split into their parts: what the diagnosis is about on top, the median dashed. */
 export function StepBars({ exhibit }: { readonly exhibit: TraceExhibit }) {
-  const box = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
-  const [asTable, setAsTable] = useState(false);
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => {
-      if (entry && entry.contentRect.width > 0) setWidth(entry.contentRect.width);
-    });
-    if (box.current) observer.observe(box.current);
-    return () => observer.disconnect();
-  }, [asTable]);
-
-  const { steps, busy_ms: busy, wait_ms: wait } = exhibit;
+  const id = useId();
+  const { steps, wait_ms: cost, wait_label: label, parts } = exhibit;
   if (steps.length === 0) return <figcaption>The capture {exhibit.capture} has no step markers.</figcaption>;
-  const totals = steps.map((_, i) => (busy[i] ?? 0) + (wait[i] ?? 0));
+  const totals = steps.map((_, i) => (exhibit.busy_ms[i] ?? 0) + (cost[i] ?? 0));
   const median = medianOf(totals);
   const ticks = ticksOf(Math.max(...totals));
-  const top = ticks.at(-1) ?? 1;
-  const y = (ms: number): number => TOP + (1 - ms / top) * (HEIGHT - TOP - BOTTOM);
-  const slot = (width - LEFT - 8) / steps.length;
-  const gap = Math.min(12, slot * 0.24);
-  const every = Math.ceil(48 / Math.max(slot, 1));
+  const lies = !parts.some((part) => part.name === "own");
+  const topDown = parts.toReversed();
+  const looks = ({ name }: StepPart) => ({ class: `part ${name}`, style: name in HATCHES ? { fill: `url(#${id}${name})` } : {} });
+  const extra = lies ? [label] : [];
+  const means = topDown.map((part) => `${number(part.ms.reduce((a, b) => a + b, 0) / steps.length)} ms ${part.label}`);
 
   return (
-    <>
-      <figcaption class="chart-head">
-        <span class="chart-title">Time a step, ms</span>
-        <span class="bar-key wait" />
-        {exhibit.wait_label}
-        <span class="bar-key busy" />
-        computing
-        <span class="bar-key median" />
-        median {number(median)}
-        <span class="grow" />
-        <button type="button" class="button small" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
-          Table
-        </button>
-      </figcaption>
-      {asTable ? (
-        <DataTable
-          title="Time a step, ms"
-          columns={["step", exhibit.wait_label, "computing", "in all"]}
-          rows={steps.map((step, i) => [step, wait[i] ?? null, busy[i] ?? null, totals[i] ?? null])}
-        />
-      ) : (
-        <div ref={box} class="bars-box">
-          {width > 0 && (
-            <svg
-              class="bars"
-              width={width}
-              height={HEIGHT}
-              role="img"
-              aria-label={`Time of ${count(steps.length, "step")}, split into ${exhibit.wait_label} and computing; median ${number(median)} ms`}
-            >
-              {ticks.map((tick) => (
-                <g key={tick}>
-                  <path class="grid" d={`M${LEFT} ${y(tick)}H${width}`} />
-                  <text x={LEFT - 8} y={y(tick) + 4} text-anchor="end">
-                    {number(tick)}
-                  </text>
-                </g>
-              ))}
-              {steps.map((step, i) => {
-                const x = LEFT + 4 + i * slot + gap / 2;
-                const w = Math.max(1, slot - gap);
-                return (
-                  <g key={step}>
-                    <title>{`step ${integer(step)}: ${number(wait[i] ?? 0)} ms ${exhibit.wait_label}, ${number(busy[i] ?? 0)} ms computing`}</title>
-                    <rect class="busy" x={x} y={y(busy[i] ?? 0)} width={w} height={y(0) - y(busy[i] ?? 0)} />
-                    {(wait[i] ?? 0) > 0 && <rect class="wait" x={x} y={y(totals[i] ?? 0)} width={w} height={y(0) - y(wait[i] ?? 0)} />}
-                    {i % every === 0 && (
-                      <text x={x + w / 2} y={HEIGHT - 6} text-anchor="middle">
-                        {integer(step)}
-                      </text>
-                    )}
-                  </g>
-                );
-              })}
-              <path class="axis" d={`M${LEFT} ${y(0)}H${width}`} />
-              <path class="median" d={`M${LEFT} ${y(median)}H${width}`} />
-              <text x={LEFT - 8} y={HEIGHT - 6} text-anchor="end">
-                step
-              </text>
-            </svg>
+    <SvgChart
+      title="Time a step, ms"
+      label={`Time of ${count(steps.length, "step")}, on average ${list(means)}; median ${number(median)} ms`}
+      ticks={ticks}
+      written={number}
+      unit="step"
+      columns={["step", ...topDown.map((part) => part.label), "in all", ...extra]}
+      rows={() =>
+        steps.map((step, i) => [step, ...topDown.map((part) => part.ms[i] ?? null), totals[i] ?? null, ...(lies ? [cost[i] ?? null] : [])])
+      }
+      legend={
+        <>
+          <svg width="0" height="0" aria-hidden="true">
+            {topDown.map(({ name }) => (
+              <pattern key={name} id={id + name} width="6" height="6" patternUnits="userSpaceOnUse">
+                <path d={HATCHES[name] ?? ""} />
+              </pattern>
+            ))}
+          </svg>
+          {lies && (
+            <span>
+              <Key class="extra" />
+              {label}
+            </span>
           )}
-        </div>
-      )}
-    </>
+          {topDown.map((part) => (
+            <span key={part.name}>
+              <Key {...looks(part)} />
+              {part.label}
+            </span>
+          ))}
+          <span>
+            <span class="bar-key median" />
+            median {number(median)}
+          </span>
+        </>
+      }
+    >
+      {(width, y) => {
+        const slot = (width - LEFT - 8) / steps.length;
+        const gap = Math.min(12, slot * 0.24);
+        const every = Math.ceil(48 / Math.max(slot, 1));
+        return (
+          <>
+            {steps.map((step, i) => {
+              const x = LEFT + 4 + i * slot + gap / 2;
+              const w = Math.max(1, slot - gap);
+              const [top, over] = [totals[i] ?? 0, cost[i] ?? 0];
+              const said = topDown.map((part) => `${number(part.ms[i] ?? 0)} ms ${part.label}`);
+              return (
+                <g key={step} stroke-width={Math.min(1, w / 4)}>
+                  <title>{`step ${integer(step)}: ${number(top)} ms; ${said.join(", ")}${lies ? `; ${number(over)} ms ${label}` : ""}`}</title>
+                  {stackOf(parts, i).map(({ part, from, to }) => (
+                    <rect key={part.name} {...looks(part)} x={x} y={y(to)} width={w} height={y(from) - y(to)} />
+                  ))}
+                  {lies && over > 0 && <rect class="extra" x={x - 2} y={y(top)} width={w + 4} height={y(top - over) - y(top)} />}
+                  {i % every === 0 && (
+                    <text x={x + w / 2} y={HEIGHT - 6} text-anchor="middle">
+                      {integer(step)}
+                    </text>
+                  )}
+                </g>
+              );
+            })}
+            <path class="median" d={`M${LEFT} ${y(median)}H${width}`} />
+          </>
+        );
+      }}
+    </SvgChart>
+  );
+}
+
+function Key(looks: { readonly class: string; readonly style?: { readonly fill?: string } }) {
+  return (
+    <svg class="bars bar-key" width="12" height="12" aria-hidden="true">
+      <rect x="1" y="1" width="10" height="10" {...looks} />
+    </svg>
   );
 }
