@@ -125,6 +125,23 @@ class TraceExhibit:
 
 
 @dataclass(frozen=True)
+class TimelineExhibit:
+    """What an allocator had in use over one capture: `bytes` from each of `times_ms` on, milliseconds from its beginning.
+
+    `peak_ms`, `peak_bytes` and `peak_label` are the moment that the diagnosis is about; `capacity` is in bytes, None where it is not known.
+    """
+
+    title: Message
+    times_ms: tuple[float, ...]
+    bytes: tuple[float, ...]
+    capacity: float | None
+    peak_ms: float
+    peak_bytes: float
+    peak_label: Message
+    kind: str = field(default="timeline", init=False)
+
+
+@dataclass(frozen=True)
 class TextExhibit:
     """Plain lines, shown as they are. `tab` names the TensorBoard plugin that shows more of it; it may be empty."""
 
@@ -133,7 +150,7 @@ class TextExhibit:
     kind: str = field(default="text", init=False)
 
 
-Exhibit: TypeAlias = SeriesExhibit | HistogramExhibit | TableExhibit | TraceExhibit | TextExhibit
+Exhibit: TypeAlias = SeriesExhibit | HistogramExhibit | TableExhibit | TraceExhibit | TimelineExhibit | TextExhibit
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,17 @@ export interface TraceExhibit {
   readonly parts: readonly StepPart[];
 }
 
+export interface TimelineExhibit {
+  readonly kind: "timeline";
+  readonly title: string;
+  readonly times_ms: readonly number[];
+  readonly bytes: readonly number[];
+  readonly capacity: number | null;
+  readonly peak_ms: number;
+  readonly peak_bytes: number;
+  readonly peak_label: string;
+}
+
 export interface TableExhibit {
   readonly kind: "table";
   readonly title: string;
@@ -60,7 +71,7 @@ export interface TextExhibit {
   readonly lines: readonly string[];
 }
 
-export type Exhibit = SeriesExhibit | TraceExhibit | TableExhibit | HistogramExhibit | TextExhibit;
+export type Exhibit = SeriesExhibit | TraceExhibit | TimelineExhibit | TableExhibit | HistogramExhibit | TextExhibit;
 
 export interface Fix {
   readonly id: string;

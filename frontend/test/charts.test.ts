@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { medianOf, stackOf, ticksOf } from "../src/chart/bars";
+import { byteTicksOf, medianOf, stackOf, stairsOf, ticksOf } from "../src/chart/bars";
 import { sparklineOf } from "../src/chart/sparkline";
 import { points } from "./builders";
 
@@ -23,6 +23,15 @@ describe("step bars", () => {
     ]);
     expect(stackOf([device, input, own], 1).at(-1)).toEqual({ part: own, from: 3, to: 8 });
   });
+});
+
+describe("a timeline", () => {
+  it("counts in round numbers of a binary unit", () => {
+    expect(byteTicksOf(90 * 2 ** 20)).toEqual([0, 20, 40, 60, 80, 100].map((mib) => mib * 2 ** 20));
+    expect(byteTicksOf(0)).toEqual([0, 1]);
+  });
+
+  it("holds each value until the next one", () => expect(stairsOf([0, 5, 9], [3, 1, 2])).toBe("M0 3H5V1H9V2"));
 });
 
 describe("a sparkline", () => {

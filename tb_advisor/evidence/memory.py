@@ -35,13 +35,15 @@ _DEVICE_TYPES = {0: "CPU", 1: "GPU", 6: "GPU"}
 class Fullest:
     """The moment at which an allocator had most in use.
 
-    `op` is what made most of the usage of that step, and `requested` what it asked for; where the trace does not tell, they are empty and
-    None. `held` are the bytes that it had taken from the device, what it only kept for later included. `fragmentation` is 0-1: the share
-    of the free bytes that lie outside the largest free piece or, of an allocator that takes memory piece by piece, the share of `held`
-    that is not in use; None where it is not known. `step` is None where it was in no whole step.
+    `time_ms` counts from the beginning of the trace. `op` is what made most of the usage of that step, and `requested` what it asked for;
+    where the trace does not tell, they are empty and None. `held` are the bytes that it had taken from the device, what it only kept for
+    later included. `fragmentation` is 0-1: the share of the free bytes that lie outside the largest free piece or, of an allocator that
+    takes memory piece by piece, the share of `held` that is not in use; None where it is not known. `step` is None where it was in no
+    whole step.
     """
 
     used: float
+    time_ms: float
     held: float
     step: int | None
     op: str
@@ -55,8 +57,8 @@ class AllocatorMemory:
 
     `times_ms` (from the beginning of the trace) and `bytes` have shape ``(n,)`` and give the usage after each event; `capacity` is in
     bytes, None where it is not known. `steps` are the numbers of the whole steps in which it did something, `peaks` the highest usage in
-    each of them and `floors` the lowest, all of shape ``(s,)``; `ops` names the op that made each peak, empty where the trace does not
-    tell.
+    each of them, at `peaks_ms`, and `floors` the lowest, all of shape ``(s,)``; `ops` names the op that made each peak, empty where the
+    trace does not tell.
     """
 
     capture: Capture
@@ -67,6 +69,7 @@ class AllocatorMemory:
     capacity: float | None
     steps: tuple[int, ...]
     peaks: Floats
+    peaks_ms: Floats
     floors: Floats
     ops: tuple[str, ...]
     fullest: Fullest
@@ -202,13 +205,14 @@ def _by_step(steps: MarkedSteps, allocator: str, usage: _Usage) -> AllocatorMemo
         used = np.cumsum(used)
         used -= min(0.0, float(used.min()))
     window = np.searchsorted(steps.edges_ms, columns["times"], side="right") - 1
-    numbers, peaks, floors, ops = [], [], [], []
+    numbers, peaks, peaks_ms, floors, ops = [], [], [], [], []
     for step in range(steps.periods):
         inside = np.flatnonzero(window == step)
         if len(inside):
             top = int(inside[used[inside].argmax()])
             numbers.append(steps.numbers[step])
             peaks.append(used[top])
+            peaks_ms.append(columns["times"][top])
             floors.append(used[max(0, inside[0] - 1) : inside[-1] + 1].min())
             ops.append(_op(*origins[order[_cause(used, int(inside[0]), top)]]))
     top = int(used.argmax())
@@ -216,6 +220,7 @@ def _by_step(steps: MarkedSteps, allocator: str, usage: _Usage) -> AllocatorMemo
     cause = _cause(used, int(same_step[-1]) + 1 if len(same_step) else 0, top)
     fullest = Fullest(
         used=float(used[top]),
+        time_ms=float(columns["times"][top]),
         held=float(max(columns["held"][top], used[top])),
         step=steps.numbers[window[top]] if 0 <= window[top] < steps.periods else None,
         op=_op(*origins[order[cause]]),
@@ -231,6 +236,7 @@ def _by_step(steps: MarkedSteps, allocator: str, usage: _Usage) -> AllocatorMemo
         capacity=usage.capacity,
         steps=tuple(numbers),
         peaks=np.array(peaks),
+        peaks_ms=np.array(peaks_ms),
         floors=np.array(floors),
         ops=tuple(ops),
         fullest=fullest,

@@ -196,7 +196,7 @@ def _allocated(memory: AllocatorMemory, usual: float, top: int, warn_ratio: floa
         onset_step=memory.steps[top],
         last_step=memory.steps[top],
         impact=_impact(memory, peak, usual),
-        exhibits=allocator_exhibits(memory),
+        exhibits=allocator_exhibits(memory, top),
         explains=("memory-near-limit",) if is_near_limit(peak, memory) and not is_near_limit(usual, memory) else (),
     )
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_advisor.diagnosis import Confidence, Severity, TableExhibit, TraceExhibit
+from tb_advisor.diagnosis import Confidence, Severity, TableExhibit, TimelineExhibit, TraceExhibit
 from tb_advisor.evidence.memory import allocator_memory
 from tb_advisor.evidence.trace_steps import marked_steps, read_capture
 from tb_advisor.message import Missing
@@ -43,7 +43,8 @@ def test_an_allocator_that_is_almost_full(tmp_path):
     )
     assert (found.severity, found.confidence, found.onset_step) == (Severity.WARNING, Confidence.HIGH, 11)
     assert str(found.impact.text) == "A request for more than 40 MiB ends the run."
-    table, trace = found.exhibits
+    timeline, table, trace = found.exhibits
+    assert isinstance(timeline, TimelineExhibit) and timeline.capacity == 1000 * 2**20
     assert isinstance(table, TableExhibit) and table.rows[1] == (11, "960 MiB", "500 MiB", "conv float32[64,512]")
     assert isinstance(trace, TraceExhibit) and (trace.tool, trace.host) == ("memory_profile", "host")
 

@@ -28,3 +28,14 @@ export function stackOf<T extends { readonly ms: readonly number[] }>(
     return its;
   });
 }
+
+/** `ticksOf` in round numbers of the largest binary unit that `most` has one of. */
+export function byteTicksOf(most: number): number[] {
+  const unit = 1024 ** Math.max(0, Math.floor(Math.log(most) / Math.log(1024)));
+  return ticksOf(most / unit).map((tick) => tick * unit);
+}
+
+/** The path of values that each hold until the next one. */
+export function stairsOf(xs: readonly number[], ys: readonly number[]): string {
+  return xs.map((x, i) => (i === 0 ? `M${x} ${ys[i]}` : `H${x}V${ys[i]}`)).join("");
+}

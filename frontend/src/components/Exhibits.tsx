@@ -3,21 +3,24 @@ import { DataTable } from "./DataTable";
 import { HistogramChart } from "./HistogramChart";
 import { SeriesChart } from "./SeriesChart";
 import { StepBars } from "./StepBars";
+import { Timeline } from "./Timeline";
 
 interface Props {
   readonly finding: Finding;
   readonly entry: Entry;
 }
 
-/** The evidence of a diagnosis, in its order. */
+/** The evidence of a diagnosis, in its order. A trace without steps is there for its link only. */
 export function Exhibits({ finding, entry }: Props) {
   return (
     <>
-      {finding.diagnosis.exhibits.map((exhibit, i) => (
-        <figure key={i} class="exhibit">
-          <One exhibit={exhibit} finding={finding} entry={entry} />
-        </figure>
-      ))}
+      {finding.diagnosis.exhibits
+        .filter((exhibit) => exhibit.kind !== "trace" || exhibit.steps.length > 0)
+        .map((exhibit, i) => (
+          <figure key={i} class="exhibit">
+            <One exhibit={exhibit} finding={finding} entry={entry} />
+          </figure>
+        ))}
     </>
   );
 }
@@ -28,6 +31,8 @@ function One({ exhibit, finding, entry }: Props & { readonly exhibit: Exhibit })
       return <SeriesChart exhibit={exhibit} severity={finding.diagnosis.severity} entry={entry} />;
     case "trace":
       return <StepBars exhibit={exhibit} />;
+    case "timeline":
+      return <Timeline exhibit={exhibit} />;
     case "table":
       return <DataTable title={exhibit.title} columns={exhibit.columns} rows={exhibit.rows} />;
     case "histogram":

@@ -16,7 +16,6 @@ const HATCHES: Readonly<Record<string, string>> = {
 export function StepBars({ exhibit }: { readonly exhibit: TraceExhibit }) {
   const id = useId();
   const { steps, wait_ms: cost, wait_label: label, parts } = exhibit;
-  if (steps.length === 0) return <figcaption>The capture {exhibit.capture} has no step markers.</figcaption>;
   const totals = steps.map((_, i) => (exhibit.busy_ms[i] ?? 0) + (cost[i] ?? 0));
   const median = medianOf(totals);
   const ticks = ticksOf(Math.max(...totals));
