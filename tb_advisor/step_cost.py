@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_advisor.diagnosis import Confidence, Impact, StepPart, TraceExhibit
+from tb_advisor.diagnosis import Confidence, Exhibit, Impact, Mark, SeriesExhibit, StepPart, TextExhibit, TraceExhibit
+from tb_advisor.evidence.capture_places import CapturePlace
 from tb_advisor.evidence.step_parts import Part, step_parts
 from tb_advisor.evidence.trace_steps import StepTimes
 from tb_advisor.logdir.captures import XPLANE
@@ -16,6 +17,8 @@ from tb_advisor.message import Message
 
 Floats = NDArray[np.float64]
 
+# A logged step time within this share of the measured one says the same: it contains evaluations, logging and other steps.
+AGREEING = 0.25
 # From so many measured steps on, a median is no accident.
 CERTAIN_STEPS = 5
 
@@ -104,6 +107,24 @@ def chart(times: StepTimes, cost_ms: Floats, label: Message, tool: str, *within:
         wait_label=label,
         parts=_stack(times, cost, label, within),
     )
+
+
+def place_exhibits(times: StepTimes, places: Mapping[str, CapturePlace]) -> tuple[Exhibit, ...]:
+    """Where in the run the capture was recorded, on the curve of the loss and in words, and whether logged scalars agree with it."""
+    place = places.get(times.capture.name)
+    if place is None:
+        return ()
+    span = "{first} to {last}" if place.first < place.last else "{first}"
+    where = f"Recorded at step {span} of {{end}} ({{name}})."
+    said = Message(where, first=place.first, last=place.last, end=place.end, name=place.curve.tag)
+    lines = [str(said)]
+    if place.logged_s is not None:
+        agrees = abs(place.logged_s / max(step_s(times), 1e-9) - 1) <= AGREEING
+        verdict = "they agree." if agrees else "they disagree: the profiler slows steps, or these steps are not the usual ones."
+        ours = f"A step takes {{measured:duration}} in the capture and {{logged:duration}} by {{tag}} near it: {verdict}"
+        lines.append(str(Message(ours, measured=step_s(times), logged=place.logged_s, tag=place.logged_tag)))
+    mark = Mark(place.first, place.last, Message("capture"))
+    return SeriesExhibit(((place.curve.run, place.curve.tag),), (mark,)), TextExhibit(tuple(lines))
 
 
 def _stack(times: StepTimes, cost_ms: Floats, label: Message, within: tuple[Part, ...]) -> tuple[StepPart, ...]:

@@ -20,6 +20,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
     """All evidence by name."""
     from tb_advisor.evidence import (
         adversarial,
+        capture_places,
         checkpoints,
         circumstances,
         debugger,
@@ -48,6 +49,7 @@ def providers() -> Mapping[str, Callable[..., Any]]:
 
     functions: tuple[Callable[..., Any], ...] = (
         adversarial.adversarial_losses,
+        capture_places.capture_places,
         checkpoints.checkpoints,
         circumstances.circumstances,
         debugger.debugger_dump,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_advisor.logdir.captures import host_of
-from tb_advisor.logdir.trace import DEVICE, HOST, LineColumns, Names, Plane, Trace, UnreadableTrace
+from tb_advisor.logdir.trace import DEVICE, HOST, LineColumns, Names, Plane, Trace, UnreadableTrace, epoch_seconds
 from tb_advisor.message import Message
 
 # The text is in memory as a whole: a trace of 35 MB (76,000 events) takes 80 MB.
@@ -181,7 +181,11 @@ class _Reader:
             planes.append(Plane(plane, lines, _device_stats(devices.get(plane, {}))))
         writer = "kineto" if {"schemaVersion", "deviceProperties", "distributedInfo"} & self._head.keys() else "chrome"
         host = str(self._head.get("host_name") or host_of(self.file).split(".")[0])
-        return Trace(self.file, host, writer, tuple(planes), self.count, damage=self.damage, rank=_rank(self._head.get("distributedInfo")))
+        rank = _rank(self._head.get("distributedInfo"))
+        # Where PyTorch gives this, times count from there, else from the epoch (libkineto/src/output_json.cpp).
+        base_ns = number_of(self._head.get("baseTimeNanoseconds")) or 0.0
+        began = epoch_seconds(base_ns / 1e9 + origin / 1e6)
+        return Trace(self.file, host, writer, tuple(planes), self.count, damage=self.damage, rank=rank, began=began)
 
 
 class _Decoder:

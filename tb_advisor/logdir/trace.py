@@ -115,6 +115,11 @@ class Plane:
         return self.name.startswith(DEVICE)
 
 
+def epoch_seconds(seconds: float) -> float | None:
+    """The time if it is one of the years 2010 to 2100; a clock that begins when its machine does is far below."""
+    return seconds if 1.26e9 < seconds < 4.1e9 else None
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """What one profiler recorded on one host.
@@ -122,7 +127,8 @@ class Trace:
     `file` is the name of its file, `format` one of ``xplane``, ``kineto``, ``chrome`` and `SUMMARY`, `events` the number of events in the
     file, those left out included. `notes` are the errors and warnings that the profiler itself recorded; `damage` says where the file
     broke off.
-    `rank` is the number of the process in a distributed PyTorch job, None where it is not one.
+    `rank` is the number of the process in a distributed PyTorch job, None where it is not one; `began` is the time of its beginning in
+    seconds since the epoch, None where it is told by another clock.
     """
 
     file: str
@@ -133,6 +139,7 @@ class Trace:
     notes: tuple[Message, ...] = ()
     damage: Message | None = None
     rank: int | None = None
+    began: float | None = None
 
     @property
     def host_lines(self) -> tuple[Line, ...]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tb_advisor.logdir.captures import host_of
 from tb_advisor.logdir.messages import Fields, message_classes
 from tb_advisor.logdir.records import view
-from tb_advisor.logdir.trace import Indices, Line, Plane, StatColumn, Trace, UnreadableTrace, line_of
+from tb_advisor.logdir.trace import Indices, Line, Plane, StatColumn, Trace, UnreadableTrace, epoch_seconds, line_of
 from tb_advisor.logdir.wire import BYTES, field, fields, varints
 from tb_advisor.message import Message
 
@@ -121,7 +121,7 @@ def read_xplane(path: Path) -> Trace:
         reason = Message("{file} is damaged or cut off: its {size:bytes} are no XSpace message", file=path.name, size=size)
         raise UnreadableTrace(reason) from error
     notes = tuple(Message("the profiler reported: {text}", text=_text(text)) for text in (*space.errors, *space.warnings))
-    return Trace(path.name, host_of(path.name), "xplane", read, reader.events, notes)
+    return Trace(path.name, host_of(path.name), "xplane", read, reader.events, notes, began=_began(read, reader.origin_ns))
 
 
 def xspace_class() -> Any:
@@ -149,19 +149,29 @@ def _split(data: bytearray, start: int, end: int, number: int) -> tuple[list[tup
     return wanted, b"".join(rest)
 
 
+def _began(planes: Iterable[Plane], origin_ns: int) -> float | None:
+    """Times count from the epoch, or from the beginning of the profile, which the plane ``Task Environment`` then gives."""
+    starts = [start for plane in planes if isinstance(start := plane.stats.get("profile_start_time"), float)]
+    return epoch_seconds(origin_ns / 1e9) or epoch_seconds((min(starts, default=0.0) + origin_ns) / 1e9)
+
+
 @dataclass
 class _SpaceReader:
-    """Reads the planes that lie at `spans` of `data`. `events` counts all events, those left out included."""
+    """Reads the planes that lie at `spans` of `data`. `events` counts all events, those left out included; the first line of events begins
+    at `origin_ns`.
+    """
 
     data: bytearray
     spans: Sequence[tuple[int, int]]
     events: int = 0
+    origin_ns: int = 0
 
     def planes(self) -> tuple[Plane, ...]:
         """All planes. Raises `ValueError` or protobuf's `DecodeError` where one is none."""
         split = [_split(self.data, start, end, 3) for start, end in self.spans]
         lines = [[_find_line(self.data, *span) for span in spans] for spans, _ in split]
         origin = min((line.head.timestamp_ns for its_lines in lines for line in its_lines if line.events), default=0)
+        self.origin_ns = origin
         self.events = sum(line.events for its_lines in lines for line in its_lines)
         return tuple(self._plane(rest, its_lines, origin) for (_, rest), its_lines in zip(split, lines, strict=True))
 

@@ -18,6 +18,9 @@ warning from `warn_sync` (15%) of the step time on, worth knowing from `info_syn
 device; `least_items` (10) calls of `aten::item` a step outside the optimizer are worth knowing there, for each stops
 the host as soon as the same code runs on a GPU.
 
+Where the capture was recorded while a training loss was logged, its place is marked on that curve, and a logged time of a
+step (or steps a second) near it is compared: within 25% of each other they agree.
+
 The reason is named where the capture tells: synchronisation, kernels that are shorter than their launch, or what the
 host does in the longest gap.
 
@@ -29,18 +32,19 @@ repetition may be a benchmark with pauses of its own, so that its confidence is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Exhibit, Severity, TableExhibit
+from tb_advisor.evidence.capture_places import CapturePlace
 from tb_advisor.evidence.device_time import DeviceTime
 from tb_advisor.evidence.host_time import HostTime, NamedTime
 from tb_advisor.evidence.step_parts import Part
 from tb_advisor.evidence.trace_steps import StepSource, StepTimes
 from tb_advisor.message import Message, Value
 from tb_advisor.rule import rule
-from tb_advisor.step_cost import by_capture, chart, confidence, impact, share, step_s
+from tb_advisor.step_cost import by_capture, chart, confidence, impact, place_exhibits, share, step_s
 
 _MOST_ROWS = 5
 _SYNC_FIXES = ("avoid-sync", "non-blocking-copy")
@@ -55,6 +59,7 @@ _HOST_FIXES = ("less-host-work", "steps-per-execution", "avoid-sync")
 def host_bound_steps(
     host_time: tuple[HostTime, ...],
     device_time: tuple[DeviceTime, ...],
+    capture_places: Mapping[str, CapturePlace],
     *,
     warn_idle: float = 0.5,
     info_idle: float = 0.3,
@@ -75,14 +80,15 @@ def host_bound_steps(
         if without_input < least_part or float(np.median(busiest.idle_ms)) < least_ms:
             continue
         if idle >= info_idle or syncing >= info_sync:
-            yield _of_device(busiest, Severity.WARNING if idle >= warn_idle or syncing >= warn_sync else Severity.INFO)
+            severe = idle >= warn_idle or syncing >= warn_sync
+            yield _of_device(busiest, Severity.WARNING if severe else Severity.INFO, capture_places)
     for hosts in by_capture(host for host in host_time if host.times.capture.name not in with_device):
         worst = max(hosts, key=lambda host: float(np.median(host.items)))
         if float(np.median(worst.items)) >= least_items:
             yield _of_cpu(worst)
 
 
-def _of_device(device: DeviceTime, severity: Severity) -> Diagnosis:
+def _of_device(device: DeviceTime, severity: Severity, places: Mapping[str, CapturePlace]) -> Diagnosis:
     times = device.times
     idle = share(times, device.idle_ms)
     reason, values, fixes = _reason(device)
@@ -99,7 +105,11 @@ def _of_device(device: DeviceTime, severity: Severity) -> Diagnosis:
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
         impact=impact(times, idle),
-        exhibits=(chart(times, device.idle_ms, Message("device idle"), "trace_viewer@", Part.IDLE, Part.HOST), *_gaps(device)),
+        exhibits=(
+            chart(times, device.idle_ms, Message("device idle"), "trace_viewer@", Part.IDLE, Part.HOST),
+            *_gaps(device),
+            *place_exhibits(times, places),
+        ),
         fixes=fixes,
         explains=("kernel-launch-bound", "device-idle-gaps", "low-device-utilization"),
     )

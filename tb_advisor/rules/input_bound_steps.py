@@ -20,6 +20,9 @@ share must still be `steady` (three quarters) of what is asked for when the step
 one hiccup is silent. An annotation says less than an event of the framework: it needs `annotated_warn_share` (30%) or
 `annotated_info_share` (10%), and the confidence is medium at most.
 
+Where the capture was recorded while a training loss was logged, its place is marked on that curve, and a logged time of a
+step (or steps a second) near it is compared: within 25% of each other they agree.
+
 Confidence is high for five steps or more of a step marker or ProfilerStep, lower for fewer, and for steps that were told
 from a function that repeats.
 
@@ -33,17 +36,18 @@ while the next batch is loaded.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Exhibit, Impact, Severity, TableExhibit
+from tb_advisor.evidence.capture_places import CapturePlace
 from tb_advisor.evidence.step_parts import Part
 from tb_advisor.evidence.trace_steps import InputKind, Pipeline, StepTimes
 from tb_advisor.message import Message, Missing, Value
 from tb_advisor.rule import rule
-from tb_advisor.step_cost import chart
+from tb_advisor.step_cost import chart, place_exhibits
 
 _READERS = frozenset({"TFRecord", "TextLine", "FixedLengthRecord", "FlatMap", "Interleave", "SSTable", "RecordIO"})
 
@@ -77,6 +81,7 @@ class _Verdict:
 )
 def input_bound_steps(
     step_times: tuple[StepTimes, ...],
+    capture_places: Mapping[str, CapturePlace],
     *,
     warn_share: float = 0.2,
     warn_wait_ms: float = 2.0,
@@ -106,10 +111,10 @@ def input_bound_steps(
     for hosts in by_capture.values():
         found = [verdict for waits, verdict in hosts if waits]
         if found:
-            yield _diagnosis(max(found, key=lambda verdict: verdict.share), len(hosts))
+            yield _diagnosis(max(found, key=lambda verdict: verdict.share), len(hosts), capture_places)
 
 
-def _diagnosis(verdict: _Verdict, hosts: int) -> Diagnosis:
+def _diagnosis(verdict: _Verdict, hosts: int, places: Mapping[str, CapturePlace]) -> Diagnosis:
     times = verdict.times
     busy_ms = verdict.step_ms - verdict.wait_ms
     faster = Message(
@@ -124,7 +129,7 @@ def _diagnosis(verdict: _Verdict, hosts: int) -> Diagnosis:
         onset_step=times.numbers[0],
         last_step=times.numbers[-1],
         impact=Impact("time", faster, share=verdict.share),
-        exhibits=_exhibits(times),
+        exhibits=(*_exhibits(times), *place_exhibits(times, places)),
         fixes=_fixes(times),
         explains=("slow-input-operation", "low-device-utilization"),
     )

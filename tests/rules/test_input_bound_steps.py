@@ -13,7 +13,7 @@ from tests.trace_builders import LOADER, WORKERS, E, capture, keras_steps, kinet
 
 def check(*captures):
     traces = tuple(read_capture(c) for c in captures)
-    return input_bound_steps(step_times(traces, marked_steps(traces)))
+    return input_bound_steps(step_times(traces, marked_steps(traces)), {})
 
 
 def keras(tmp_path, periods, waits):
