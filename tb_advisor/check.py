@@ -18,6 +18,7 @@ from tb_advisor.diagnosis import Diagnosis, HistogramExhibit, Outcome, SeriesExh
 from tb_advisor.evidence import Evidence
 from tb_advisor.evidence.run_state import quiet_until
 from tb_advisor.evidence.trials import Trial
+from tb_advisor.fixes.advice import advised
 from tb_advisor.logdir.event_file import Fingerprint
 from tb_advisor.logdir.jobs import Family, Job, JobFiles, RunCache, read_jobs
 from tb_advisor.message import Message, Missing
@@ -170,8 +171,9 @@ def thinned(checked: Checked, room: float) -> Checked:
 
 
 def check(rule: Rule, job: str, evidence: Evidence) -> Outcome:
-    """One rule on one job. A rule that fails ends as an outcome of its own; nothing else is affected."""
-    return _outcome(rule, Outcome(rule.id, job, Status.CLEAR), lambda: [evidence[name] for name in rule.evidence])
+    """One rule on one job, with what to try there. A rule that fails ends as an outcome of its own; nothing else is affected."""
+    outcome = _outcome(rule, Outcome(rule.id, job, Status.CLEAR), lambda: [evidence[name] for name in rule.evidence])
+    return replace(outcome, diagnoses=tuple(advised(diagnosis, rule.id, rule.fixes, evidence) for diagnosis in outcome.diagnoses))
 
 
 def check_family(rules: Sequence[Rule], family: Family, known: Mapping[str, Checked]) -> list[Outcome]:

@@ -169,7 +169,7 @@ def explain(rule_id: str) -> None:
     for number, identifier in enumerate(rule.fixes, 1):
         entry = fix(identifier)
         click.echo(f"\n  {number}. {entry.title}\n     {entry.why}")
-        for framework, code in entry.code.items():
+        for framework, code in entry.code_with({}).items():
             click.echo(f"\n     {framework}\n{indent(code.rstrip(), ' ' * 7)}")
 
 

@@ -158,9 +158,10 @@ class Diagnosis:
     """One thing that went wrong: what, how much, where, what it costs and how it can be seen.
 
     `onset_step` and `last_step` are in the unit of the job's own steps. `fixes` overrides the rule's list where the
-    evidence names a better order. `explains` names rules whose findings on the same job are consequences of this one
-    and are folded under it; `folded_under` names the rule that explains this diagnosis, `story` the story it belongs
-    to, `suppressed` the reason for which the user has silenced it.
+    evidence names a better order; `fix_values` are numbers for their snippets (`fixes.values.VALUES`). `explains` names
+    rules whose findings on the same job are consequences of this one and are folded under it; `folded_under` names the
+    rule that explains this diagnosis, `story` the story it belongs to, `suppressed` the reason for which the user has
+    silenced it.
     """
 
     message: Message
@@ -171,6 +172,7 @@ class Diagnosis:
     impact: Impact | None = None
     exhibits: tuple[Exhibit, ...] = ()
     fixes: tuple[str, ...] = ()
+    fix_values: Mapping[str, float] = field(default_factory=dict)
     explains: tuple[str, ...] = ()
     folded_under: str | None = None
     story: str | None = None

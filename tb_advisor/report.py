@@ -16,6 +16,7 @@ from tb_advisor.diagnosis import Diagnosis, Outcome
 from tb_advisor.evidence import Evidence
 from tb_advisor.evidence.roles import SPLIT_ROLES, Roles
 from tb_advisor.fixes import Fix, fix, in_order_for
+from tb_advisor.fixes.values import VALUES
 from tb_advisor.links import Host, links_of
 from tb_advisor.logdir.jobs import Job
 from tb_advisor.message import Message, Missing
@@ -204,22 +205,31 @@ def _diagnosis(diagnosis: Diagnosis, writer: str, histogram_runs: tuple[str, ...
         "summary": diagnosis.summary,
         "template": diagnosis.message.template,
         **data,
-        "fixes": [_fix(fix(identifier), writer) for identifier in fix_ids],
+        "fixes": [_fix(fix(identifier), writer, diagnosis.fix_values) for identifier in fix_ids],
         "links": [plain(link) for link in links_of(diagnosis, histogram_runs, host)],
         "values": plain(diagnosis.values),
     }
 
 
-def _fix(entry: Fix, writer: str) -> Json:
-    code = {name: entry.code[name] for name in in_order_for(writer, entry.code)}
-    urls = [entry.urls[name] for name in in_order_for(writer, entry.urls)]
+def _fix(entry: Fix, writer: str, values: Mapping[str, float]) -> Json:
+    code = entry.code_with(values)
+    urls = {name: entry.urls[name] for name in in_order_for(writer, entry.urls)}
     return {
         "id": entry.id,
         "title": str(entry.title),
         "why": str(entry.why),
         "check": str(entry.check),
-        "code": {**code},
-        "url": urls[0] if urls else None,
+        "cost": entry.cost.value,
+        "effect": str(entry.effect),
+        "source": plain(entry.source),
+        "figure": entry.figure.value,
+        "code": {name: code[name] for name in in_order_for(writer, code)},
+        "from_run": [
+            {"name": name, "value": plain(values[name]), "text": str(VALUES[name].source)}
+            for name in sorted(entry.names & values.keys() & VALUES.keys())
+        ],
+        "url": next(iter(urls.values()), None),
+        "urls": {**urls},
     }
 
 

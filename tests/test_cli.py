@@ -24,7 +24,7 @@ def test_text_says_what_happened_and_what_to_try(logs):
     output = run("check", logs).output
     assert output.splitlines()[0].startswith("broken")  # the worst job first
     assert "▲ Training loss (loss) became NaN at step 40 and never recovered" in output
-    assert "try  Lower the learning rate" in output
+    assert "try  Drop the rows that are not finite (one line)" in output
     assert "■ Training loss jumped from" in output
     assert "\n3 jobs, 3 runs, 0 captures" in output
     assert "1 error, 1 warning in 2 jobs." in output.replace("\n", " ")

@@ -1,6 +1,7 @@
 """The fix library: what to try, why it helps, how to see that it worked, and the code for each framework.
 
-One module a theme, one `Fix` an entry; `FIXES` of every module in `MODULES` make the library.
+One module a theme, one `Fix` an entry; `FIXES` of every module in `MODULES` make the library. `conditions` leaves out what a run
+already does, `values` fills snippets with the numbers of the run, `advice` applies both.
 """
 
 from __future__ import annotations

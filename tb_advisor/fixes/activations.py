@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_advisor.fixes.fix import Fix
+from tb_advisor.fixes import sources
+from tb_advisor.fixes.fix import Cost, Figure, Fix
 from tb_advisor.message import Message
 
 FIXES = (
@@ -11,6 +12,12 @@ FIXES = (
         title=Message("Use an activation that is not flat: LeakyReLU, ELU or GELU"),
         why=Message("A unit that was pushed out of range still gets a gradient, and comes back."),
         check=Message("The histograms of the activations have values on both sides of zero, and their share at one value stays below 75%."),
+        cost=Cost.RETRAIN,
+        effect=Message(
+            "Units come back to life; on ImageNet, ELU networks learned considerably faster than ReLU networks of the same form."
+        ),
+        source=sources.CLEVERT_2015,
+        figure=Figure.ACTIVATIONS,
         code={
             "keras": """x = layers.Dense(128)(x)
 x = layers.LeakyReLU(negative_slope=0.1)(x)  # or layers.Dense(128, activation="elu")
@@ -34,6 +41,10 @@ x = layers.LeakyReLU(negative_slope=0.1)(x)  # or layers.Dense(128, activation="
         title=Message("Replace sigmoid and tanh by ReLU, GELU or SELU in hidden layers"),
         why=Message("Their slope does not go to zero for large inputs: the gradient reaches the layers below with its size."),
         check=Message("No share of the activations gathers at a bound, and the gradients of the first layers are larger."),
+        cost=Cost.RETRAIN,
+        effect=Message("Networks with rectified units train several times as fast as with tanh, and deep ones train at all."),
+        source=sources.KRIZHEVSKY_2012,
+        figure=Figure.LAYER_GRADIENTS,
         code={
             "keras": """x = layers.Dense(128, activation="relu", kernel_initializer="he_normal")(x)  # was "tanh"
 """,
@@ -45,6 +56,7 @@ x = layers.LeakyReLU(negative_slope=0.1)(x)  # or layers.Dense(128, activation="
 """,
         },
         urls={
+            "jax": "https://flax-linen.readthedocs.io/en/latest/api_reference/flax.linen/activation_functions.html",
             "keras": "https://keras.io/api/layers/activations/",
             "tensorflow": "https://www.tensorflow.org/api_docs/python/tf/nn/relu",
             "pytorch": "https://pytorch.org/docs/stable/generated/torch.nn.ReLU.html",
@@ -55,6 +67,10 @@ x = layers.LeakyReLU(negative_slope=0.1)(x)  # or layers.Dense(128, activation="
         title=Message("Normalise between layers"),
         why=Message("Each layer then gets inputs with a spread near one, whatever the layers below it do."),
         check=Message("The histograms of the activations keep their place and width over the run, in every layer."),
+        cost=Cost.RETRAIN,
+        effect=Message("The same accuracy in up to 14 times fewer steps on ImageNet, and higher learning rates become possible."),
+        source=sources.IOFFE_2015,
+        figure=Figure.TRAINING_LOSS,
         code={
             "keras": """x = layers.Dense(128, use_bias=False)(x)
 x = layers.BatchNormalization()(x)
@@ -77,6 +93,10 @@ x = layers.Activation("relu")(x)
         title=Message("Add residual links around the layers"),
         why=Message("Signal and gradient have a way past every layer: one that is badly scaled cannot cut off those below it."),
         check=Message("The gradients of the first and the last layer are of similar size, and the first layer's weights change."),
+        cost=Cost.REDESIGN,
+        effect=Message("Networks of more than a hundred layers train, where plain ones get worse with depth on their training data."),
+        source=sources.HE_2015_RESNET,
+        figure=Figure.LAYER_GRADIENTS,
         code={
             "keras": """shortcut = x
 x = layers.Dense(128, activation="relu")(x)
@@ -95,6 +115,7 @@ x = layers.Activation("relu")(layers.Add()([x, shortcut]))
 """,
         },
         urls={
+            "jax": "https://flax-linen.readthedocs.io/en/latest/api_reference/flax.linen/layers.html",
             "keras": "https://keras.io/api/layers/merging_layers/add/",
             "pytorch": "https://pytorch.org/vision/stable/models/resnet.html",
         },
@@ -104,6 +125,12 @@ x = layers.Activation("relu")(layers.Add()([x, shortcut]))
         title=Message("Check that every layer is trainable and known to the optimizer"),
         why=Message("A layer that is frozen, created after the optimizer, or missing in its list of parameters keeps its first weights."),
         check=Message("The lists below are empty, and the histogram of the layer changes from one step to the next."),
+        cost=Cost.ONE_LINE,
+        effect=Message(
+            "The layer begins to learn. Whether a parameter is updated is decided by the optimizer's list and `requires_grad` alone."
+        ),
+        source=sources.TORCH_AUTOGRAD,
+        figure=Figure.WEIGHTS,
         code={
             "keras": """for layer in model.layers:
     layer.trainable = True
@@ -128,6 +155,8 @@ print(changed)
 """,
         },
         urls={
+            "huggingface": "https://huggingface.co/docs/transformers/main_classes/model",
+            "jax": "https://docs.jax.dev/en/latest/pytrees.html",
             "keras": "https://keras.io/guides/transfer_learning/",
             "tensorflow": "https://www.tensorflow.org/guide/autodiff",
             "pytorch": "https://pytorch.org/docs/stable/optim.html",

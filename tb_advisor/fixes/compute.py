@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_advisor.fixes.fix import Fix
+from tb_advisor.fixes import sources
+from tb_advisor.fixes.fix import Cost, Figure, Fix
 from tb_advisor.message import Message
 
 _TF_FUNCTION = "https://www.tensorflow.org/guide/function"
@@ -29,6 +30,10 @@ FIXES = (
         title=Message("Run the step as a graph"),
         why=Message("A graph is built once; after that one call runs all ops, in parallel where they allow it, without Python in between."),
         check=Message("A new capture shows no more than a few EagerLocalExecute events a step, and a call of the function."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Several times as fast for many small operations; little for a few large ones."),
+        source=sources.TF_FUNCTION,
+        figure=Figure.STEP_TIME,
         code={
             "keras": """model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", run_eagerly=False)
 tf.config.run_functions_eagerly(False)  # if it was set for debugging
@@ -52,6 +57,10 @@ def train_step(state, batch):
         title=Message("Run several steps in one call"),
         why=Message("Callbacks, logs and the Python of the loop then cost once for n steps instead of once a step."),
         check=Message("The time between two steps shrinks; callbacks run every n steps."),
+        cost=Cost.ONE_LINE,
+        effect=Message("A great gain on TPUs, and for small models with a large overhead of Python."),
+        source=sources.KERAS_COMPILE,
+        figure=Figure.STEP_TIME,
         code={
             "keras": """model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", steps_per_execution=16)
 """,
@@ -70,6 +79,10 @@ def train_steps(iterator):
         title=Message("Compile the step"),
         why=Message("XLA and torch.compile make one kernel of many small ones, and CUDA graphs launch all kernels of a step at once."),
         check=Message("A new capture shows fewer kernels a step, with names such as fusion or triton, and shorter steps."),
+        cost=Cost.ONE_LINE,
+        effect=Message("On an A100, torch.compile made training 43% faster on average over 163 models."),
+        source=sources.TORCH_2,
+        figure=Figure.STEP_TIME,
         code={
             "keras": """model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", jit_compile=True)
 """,
@@ -103,6 +116,10 @@ trainer.fit(model)
             "An optimizer that goes from weight to weight launches several kernels for each; a fused one launches a handful in all."
         ),
         check=Message("The kernels of Optimizer.step are a handful instead of several a weight."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The update takes a few kernels; fused is the fastest of PyTorch's implementations, then foreach, then the loop."),
+        source=sources.TORCH_OPTIM,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
 optimizer.zero_grad(set_to_none=True)
@@ -119,6 +136,10 @@ optimizer.zero_grad(set_to_none=True)
         title=Message("Give the function a signature, and tensors instead of Python values"),
         why=Message("Each new Python number or shape is a new function to TensorFlow. A signature with open dimensions fits all of them."),
         check=Message("No call of the function is traced after the first step."),
+        cost=Cost.ONE_LINE,
+        effect=Message("One trace instead of one for each new shape or number."),
+        source=sources.TF_FUNCTION,
+        figure=Figure.COMPILE_TIME,
         code={
             "tensorflow": """@tf.function(input_signature=[tf.TensorSpec([None, 28, 28], tf.float32), tf.TensorSpec([None], tf.int64)])
 def train_step(x, y):
@@ -139,6 +160,10 @@ model.compile(optimizer="adam", loss="mse")  # once, before the loop: each compi
             "A function that is defined in the loop is new in each step. With reduce_retracing a second shape opens the dimension."
         ),
         check=Message("No call of the function is traced, and nothing is compiled, after the first steps."),
+        cost=Cost.ONE_LINE,
+        effect=Message("TensorFlow opens the dimensions that change, and one trace serves all of them."),
+        source=sources.TF_FUNCTION,
+        figure=Figure.COMPILE_TIME,
         code={
             "tensorflow": """@tf.function(reduce_retracing=True)  # outside of the loop
 def train_step(x, y):
@@ -167,11 +192,17 @@ train_step = jax.jit(train_step, static_argnames=("training",))
             "Every new shape is compiled again. Padding to a few lengths and dropping the last, smaller batch leaves a few shapes."
         ),
         check=Message("After the first steps nothing is compiled or traced."),
+        cost=Cost.RETRAIN,
+        effect=Message("A program is compiled once for each shape: as many compilations as there are lengths to which batches are padded."),
+        source=sources.TF_XLA_SHAPES,
+        figure=Figure.COMPILE_TIME,
         code={
             "keras": """ds = ds.padded_batch(32, padded_shapes=([256], []), drop_remainder=True)
 """,
             "tensorflow": """ds = ds.bucket_by_sequence_length(
-    len, bucket_boundaries=[64, 128, 256], bucket_batch_sizes=[32] * 4, pad_to_bucket_boundary=True, drop_remainder=True)
+    lambda x, y: tf.shape(x)[0], bucket_boundaries=[64, 128, 256], bucket_batch_sizes=[32] * 4,
+    pad_to_bucket_boundary=True, drop_remainder=True,
+)
 """,
             "pytorch": """loader = DataLoader(dataset, batch_size=32, drop_last=True, collate_fn=pad_to_multiple_of_64)
 model = torch.compile(model, dynamic=True)
@@ -195,6 +226,10 @@ args = TrainingArguments(..., dataloader_drop_last=True)
         title=Message("Keep compiled programs between runs"),
         why=Message("What was compiled once is then read from disk in the next run, and after a restart."),
         check=Message("The first steps of a second run are nearly as fast as the others."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The second start reads compiled programs from disk instead of compiling them."),
+        source=sources.JAX_CACHE,
+        figure=Figure.COMPILE_TIME,
         code={
             "jax": """jax.config.update("jax_compilation_cache_dir", "/var/tmp/jax_cache")
 """,
@@ -208,6 +243,10 @@ args = TrainingArguments(..., dataloader_drop_last=True)
         title=Message("Do not fetch values in every step"),
         why=Message("item(), print, float() and if on a tensor wait until the device is done; until then the host can prepare nothing."),
         check=Message("A new capture shows no cudaStreamSynchronize or aten::item in most steps."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The host runs ahead of the device again, and the gap at each fetched value is gone."),
+        source=sources.TORCH_TUNING,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """total += loss.detach()          # stays on the device
 if step % 100 == 0:
@@ -245,6 +284,10 @@ if step % 100 == 0:
         title=Message("Copy without waiting"),
         why=Message("A copy with non_blocking=True from pinned memory returns at once and runs beside the kernels."),
         check=Message("Copies lie beside kernels in a new capture."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Copies run beside the kernels of the step."),
+        source=sources.TORCH_TUNING,
+        figure=Figure.COPY_TIME,
         code={
             "pytorch": """loader = DataLoader(dataset, batch_size=32, pin_memory=True)
 for x, y in loader:
@@ -265,6 +308,10 @@ ds = ds.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))
         title=Message("Keep on the device what is used there again"),
         why=Message("Tensors that are made on the host, or come back for a metric, cross the bus in every step."),
         check=Message("The copies a step in a new capture are those of the batch."),
+        cost=Cost.RETRAIN,
+        effect=Message("The copies of these tensors are gone from every step."),
+        source=sources.TORCH_TUNING,
+        figure=Figure.COPY_TIME,
         code={
             "pytorch": """mask = torch.zeros(n, device=device)          # not torch.zeros(n).to(device)
 metric = torchmetrics.Accuracy(task="multiclass", num_classes=10).to(device)
@@ -286,6 +333,10 @@ metric = torchmetrics.Accuracy(task="multiclass", num_classes=10).to(device)
         title=Message("Leave memory with the allocator"),
         why=Message("Freeing device memory waits until the device is done. The caching allocator keeps blocks and hands them out again."),
         check=Message("A new capture shows no cudaMalloc and cudaFree after the first steps."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Memory is allocated without waiting for the device: cudaFree does wait."),
+        source=sources.TORCH_CUDA,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """os.environ.pop("PYTORCH_NO_CUDA_MEMORY_CACHING", None)               # before importing torch
 os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
@@ -301,6 +352,12 @@ os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
             "What the host does between two kernels adds to the step. Logging, metrics and checkpoints can wait, or run in a thread."
         ),
         check=Message("The event that is named in the gap is gone from most steps."),
+        cost=Cost.RETRAIN,
+        effect=Message(
+            "Up to all of the time in which the device waits for the host; private threads keep tf.data from delaying launches."
+        ),
+        source=sources.TF_GPU,
+        figure=Figure.DEVICE_UTILIZATION,
         code={
             "keras": """model.fit(ds, callbacks=[keras.callbacks.TensorBoard("logs", update_freq="epoch")])  # not every batch
 os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"  # before importing tensorflow
@@ -329,6 +386,10 @@ torch.set_num_threads(4)  # leave cores to the loop
         title=Message("Use a larger batch"),
         why=Message("Larger kernels cost the same launches. The learning rate may have to grow with the batch."),
         check=Message("The time a step grows less than the batch; the device is busy for a larger share of it."),
+        cost=Cost.RETRAIN,
+        effect=Message("Up to a critical size, twice the batch needs about half the steps; beyond it more batch brings little."),
+        source=sources.MCCANDLISH_2018,
+        figure=Figure.DEVICE_UTILIZATION,
         code={
             "keras": """model.fit(x, y, batch_size=256)
 """,
@@ -357,6 +418,12 @@ torch.set_num_threads(4)  # leave cores to the loop
         title=Message("Compute in 16 bits, keep the weights in 32"),
         why=Message("Tensor cores multiply 16-bit numbers many times as fast, and activations take half the memory."),
         check=Message("A new capture shows kernels with half, bf16 or s16816 in their names; the loss follows the old curve."),
+        cost=Cost.ONE_LINE,
+        effect=Message(
+            "More than three times as fast on GPUs with tensor cores where matrix multiplications decide, with the accuracy of 32 bits."
+        ),
+        source=sources.TF_MIXED,
+        figure=Figure.STEP_TIME,
         code={
             "keras": """keras.mixed_precision.set_global_policy("mixed_bfloat16")  # "mixed_float16" before Ampere
 """,
@@ -389,6 +456,10 @@ loss.backward()
             "From Ampere on, tensor cores multiply float32 with ten bits of mantissa, several times as fast, without other changes."
         ),
         check=Message("A new capture shows kernels with tf32 in their names."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Large matrix multiplications about seven times as fast on an A100, with relative errors of about 0.002."),
+        source=sources.TORCH_CUDA,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """torch.set_float32_matmul_precision("high")
 """,
@@ -414,6 +485,10 @@ loss.backward()
         title=Message("Choose sizes that are multiples of 8"),
         why=Message("Batch, channels, hidden sizes and vocabulary that 8 (64 on A100 and later) divides use tensor cores without padding."),
         check=Message("The kernels of the layer have tensor core names (s884, s1688, s16816)."),
+        cost=Cost.RETRAIN,
+        effect=Message("Multiplications run on tensor cores, or without padding on them."),
+        source=sources.NVIDIA_TENSOR_CORES,
+        figure=Figure.STEP_TIME,
         code={
             "keras": """keras.layers.Dense(1000 + (-1000) % 8)
 """,
@@ -434,6 +509,10 @@ embedding = torch.nn.Embedding(vocabulary, 768)
         title=Message("Take rare work out of the step"),
         why=Message("Checkpoints and logs that are written in the loop stop it; written in the background they do not."),
         check=Message("The slow steps of a new capture are as long as the others."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Training goes on while the checkpoint is written: the pause is that of the copy from the device."),
+        source=sources.TORCH_ASYNC_SAVE,
+        figure=Figure.STEP_TIME,
         code={
             "keras": """keras.callbacks.BackupAndRestore("backup", save_freq="epoch")  # not every few batches
 """,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_advisor.fixes.fix import Fix
+from tb_advisor.fixes import sources
+from tb_advisor.fixes.fix import Cost, Figure, Fix
 from tb_advisor.message import Message
 
 _TF_DISTRIBUTED = "https://www.tensorflow.org/guide/distributed_training"
@@ -22,12 +23,18 @@ FIXES = (
             "Each device computes its part of the batch. DataParallel copies the model in every step and holds one Python lock for all."
         ),
         check=Message("A new capture shows all devices at work, for about the same share of the step."),
+        cost=Cost.RETRAIN,
+        effect=Message("Close to linear: DistributedDataParallel scaled almost linearly to 256 GPUs."),
+        source=sources.LI_2020,
+        figure=Figure.STEP_TIME,
         code={
-            "keras": """with tf.distribute.MirroredStrategy().scope():
+            "keras": """# several hosts: MultiWorkerMirroredStrategy(); TPU: TPUStrategy(resolver)
+with tf.distribute.MirroredStrategy().scope():
     model = build()
     model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 """,
-            "tensorflow": """strategy = tf.distribute.MirroredStrategy()
+            "tensorflow": """# several hosts: MultiWorkerMirroredStrategy(); TPU: TPUStrategy(resolver)
+strategy = tf.distribute.MirroredStrategy()
 ds = strategy.experimental_distribute_dataset(ds)
 """,
             "pytorch": """torch.distributed.init_process_group("nccl")  # torchrun --nproc_per_node=gpu train.py
@@ -52,6 +59,12 @@ batch = jax.device_put(batch, NamedSharding(mesh, PartitionSpec("data")))
         title=Message("Exchange gradients while the backward pass still runs"),
         why=Message("Gradients of the last layers are ready first. Sent in buckets at once, they cost no time of their own."),
         check=Message("The collectives lie beside kernels of the backward pass in a new capture."),
+        cost=Cost.ONE_LINE,
+        effect=Message(
+            "Most of the exchange hides behind the backward pass: up to about a third of the step, in the measurements of the authors."
+        ),
+        source=sources.LI_2020,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """model = DistributedDataParallel(model, device_ids=[rank], bucket_cap_mb=25, gradient_as_bucket_view=True)
 """,
@@ -74,6 +87,10 @@ strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=optio
             "Gradients of several batches are added up on each device and exchanged once; the batch that counts is larger by that."
         ),
         check=Message("A new capture shows collectives in one of n steps only."),
+        cost=Cost.RETRAIN,
+        effect=Message("The exchange takes one n-th of its time; convergence is that of an n times larger batch."),
+        source=sources.LI_2020,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """for i, (x, y) in enumerate(loader):
     last = (i + 1) % 4 == 0
@@ -105,6 +122,10 @@ strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=optio
         title=Message("Send gradients in 16 bits"),
         why=Message("Half the bytes take about half the time where the network is the limit."),
         check=Message("The collectives of a new capture are about half as long, and the loss follows the old curve."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Half the bytes for each exchange."),
+        source=sources.TORCH_COMM_HOOKS,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 model.register_comm_hook(state=None, hook=default_hooks.bf16_compress_hook)
@@ -119,6 +140,10 @@ model.register_comm_hook(state=None, hook=default_hooks.bf16_compress_hook)
         title=Message("Let devices talk to each other directly"),
         why=Message("NCCL uses NVLink and the network card without the host; gloo copies every gradient through the host's memory."),
         check=Message("A new capture shows nccl kernels on the devices; NCCL_DEBUG=INFO names NVLink or the network card that is used."),
+        cost=Cost.ONE_LINE,
+        effect=Message("NCCL is the fastest backend for tensors on NVIDIA GPUs."),
+        source=sources.TORCH_DISTRIBUTED,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """torch.distributed.init_process_group("nccl")  # not gloo
 os.environ["NCCL_SOCKET_IFNAME"] = "eth0"      # the fast interface
@@ -135,6 +160,10 @@ strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=optio
         title=Message("Give each participant the same work"),
         why=Message("With examples of different length, equal numbers of examples are unequal work. Sort by length and deal out."),
         check=Message("The own time of all participants in a new capture is alike."),
+        cost=Cost.RETRAIN,
+        effect=Message("The step is as long as that of the slowest participant: what the others waited is won."),
+        source=sources.TF_DISTRIBUTED_INPUT,
+        figure=Figure.STEP_TIME,
         code={
             "tensorflow": """options = tf.data.Options()  # FILE needs equally large files, a multiple of the hosts
 options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
@@ -170,6 +199,10 @@ sampler = grain.IndexSampler(len(source), shard_options=shards, shuffle=True, nu
         check=Message(
             "The slow participant stays slow when it swaps its shard with another one: then it is the machine, else it is the data."
         ),
+        cost=Cost.ONE_LINE,
+        effect=Message("The step takes as long as on the other machines."),
+        source=sources.TF_GPU,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """print(torch.cuda.get_device_name(), torch.cuda.clock_rate(), torch.cuda.temperature(), torch.cuda.utilization())
 """,

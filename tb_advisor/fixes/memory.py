@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_advisor.fixes.fix import Fix
+from tb_advisor.fixes import sources
+from tb_advisor.fixes.fix import Cost, Figure, Fix
 from tb_advisor.message import Message
 
 _TF_GPU = "https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth"
@@ -18,6 +19,10 @@ FIXES = (
         title=Message("Find the line that allocates at that step"),
         why=Message("The step is known; what runs there and nowhere else is a batch, an evaluation, a checkpoint or a callback."),
         check=Message("The printed stack, or the snapshot, names a line; without it the memory stays level."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The line that allocates is known."),
+        source=sources.TORCH_SNAPSHOT,
+        figure=Figure.MEMORY,
         code={
             "keras": """import faulthandler, psutil, threading, time
 
@@ -46,6 +51,10 @@ torch.cuda.memory._dump_snapshot("memory.pickle")  # open it at pytorch.org/memo
         title=Message("Evaluate without gradients, in batches no larger than those of the training"),
         why=Message("An evaluation that keeps the graph, all outputs or a larger batch needs memory that the training never does."),
         check=Message("The spike at the steps of the evaluation is gone."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The peak is that of the training: without a graph an evaluation keeps no activations."),
+        source=sources.TORCH_FAQ,
+        figure=Figure.MEMORY,
         code={
             "keras": """model.evaluate(val, batch_size=32)  # model.predict keeps the outputs of the whole dataset
 """,
@@ -80,11 +89,16 @@ torch.cuda.empty_cache()  # gives back what only the evaluation needed
         title=Message("Keep numbers, not tensors with their graph"),
         why=Message("A loss that is kept for a running mean keeps every activation of its step alive."),
         check=Message("Memory at the end of each step is the same in step 10 and in step 1,000."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Memory stays level: what no longer refers to a graph lets it go at the end of its step."),
+        source=sources.TORCH_FAQ,
+        figure=Figure.MEMORY,
         code={
             "keras": """keras.backend.clear_session()  # between models in one process
 del model; gc.collect()
 """,
             "tensorflow": """losses.append(float(loss))  # not the tensor
+# in graph mode: with tf.compat.v1.Session() as session, so that it is closed
 """,
             "pytorch": """running += loss.item()     # or loss.detach(); not running += loss
 del outputs, loss          # before the next forward pass
@@ -105,6 +119,10 @@ optimizer.zero_grad(set_to_none=True)
         title=Message("Accumulate gradients over smaller batches"),
         why=Message("Activations take memory for one small batch; the update is that of the large one."),
         check=_PEAK,
+        cost=Cost.RETRAIN,
+        effect=Message("Activations take one n-th of their memory; the update is that of the whole batch, but for batch normalisation."),
+        source=sources.HF_GPU,
+        figure=Figure.MEMORY,
         code={
             "keras": """optimizer = keras.optimizers.Adam(1e-3, gradient_accumulation_steps=4)
 model.fit(x, y, batch_size=8)
@@ -142,6 +160,10 @@ optimizer.apply_gradients(zip(total, weights))
         title=Message("Make the batch, or its longest example, smaller"),
         why=Message("Activations grow with the batch and with the longest sequence in it; one long example decides for all."),
         check=_PEAK,
+        cost=Cost.RETRAIN,
+        effect=Message("Memory for activations falls in proportion."),
+        source=sources.HF_GPU,
+        figure=Figure.MEMORY,
         code={
             "keras": """model.fit(train.batch(16))
 """,
@@ -168,6 +190,10 @@ Tuner(trainer).scale_batch_size(model, mode="binsearch")
         title=Message("Compute activations again instead of keeping them"),
         why=Message("The backward pass then needs the activations of one block at a time, for about a third more computation."),
         check=_PEAK,
+        cost=Cost.ONE_LINE,
+        effect=Message("Memory for activations grows with the root of the number of layers, for one more forward pass."),
+        source=sources.CHEN_2016,
+        figure=Figure.MEMORY,
         code={
             "keras": """with keras.RematScope(mode="full"):  # Keras 3.9 and later
     model = build_model()
@@ -197,6 +223,10 @@ Tuner(trainer).scale_batch_size(model, mode="binsearch")
             "fits into."
         ),
         check=Message("The reserved memory follows the allocated memory."),
+        cost=Cost.ONE_LINE,
+        effect=Message("What is reserved follows what is used, and memory in pieces can be joined."),
+        source=sources.TORCH_CUDA,
+        figure=Figure.MEMORY,
         code={
             "keras": """for gpu in tf.config.list_physical_devices("GPU"):
     tf.config.experimental.set_memory_growth(gpu, True)  # before the first op
@@ -221,6 +251,10 @@ Tuner(trainer).scale_batch_size(model, mode="binsearch")
         title=Message("Compare what is alive at two steps"),
         why=Message("What a leak leaves behind is there twice as often after twice as many steps."),
         check=Message("The difference between step 100 and step 200 names a line; once it is gone, the difference is empty."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The line that keeps objects alive is known."),
+        source=sources.PYTHON_TRACEMALLOC,
+        figure=Figure.MEMORY,
         code={
             "keras": """tracemalloc.start(25)
 train(100)
@@ -252,6 +286,10 @@ print(len(jax.live_arrays()) - before)
         title=Message("Give caches and histories a limit"),
         why=Message("A dictionary or list that is only added to holds all batches that there were."),
         check=Message("Memory levels out once the limit is reached."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Memory levels out at the size of the limit."),
+        source=sources.PYTHON_FUNCTOOLS,
+        figure=Figure.MEMORY,
         code={
             "keras": """history = collections.deque(maxlen=1000)  # not a list
 ds = files.map(load).cache("/local/disk/cache")  # not in memory where the dataset is larger
@@ -275,6 +313,10 @@ def load(path):
             "A worker that reads an object counts its references and thereby copies the page it lies on, until each holds all of them."
         ),
         check=Message("Host memory no longer rises during an epoch by the size of the dataset for each worker."),
+        cost=Cost.RETRAIN,
+        effect=Message("Workers share one copy of the dataset instead of each making its own."),
+        source=sources.TORCH_DATA,
+        figure=Figure.MEMORY,
         code={
             "pytorch": """self.paths = np.array(paths)  # not a list of str
 loader = DataLoader(dataset, num_workers=4)
@@ -285,6 +327,7 @@ loader = DataLoader(dataset, num_workers=4)
 """,
         },
         urls={
+            "lightning": "https://pytorch.org/docs/stable/data.html#multi-process-data-loading",
             "pytorch": "https://pytorch.org/docs/stable/data.html#multi-process-data-loading",
             "keras": "https://keras.io/api/utils/python_utils/#pydataset-class",
         },
@@ -297,6 +340,10 @@ loader = DataLoader(dataset, num_workers=4)
             "of leaving gaps."
         ),
         check=Message("The error no longer names free memory, and a new capture shows less fragmentation at the fullest moment."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Free pieces can be joined, so that a request fits where they suffice in sum."),
+        source=sources.TORCH_CUDA,
+        figure=Figure.MEMORY,
         code={
             "keras": """os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"  # before tensorflow is imported
 """,
@@ -320,6 +367,10 @@ loader = DataLoader(dataset, num_workers=4)
         title=Message("Give batches a few sizes that repeat"),
         why=Message("A piece that was freed fits the next request of the same size; with sizes that never repeat each leaves a gap."),
         check=Message("The reserved memory levels out after the first batches of each size."),
+        cost=Cost.RETRAIN,
+        effect=Message("Each piece that was freed fits the next request of its size: what is reserved levels out."),
+        source=sources.TORCH_CUDA,
+        figure=Figure.MEMORY,
         code={
             "keras": """bounds, sizes = [128, 256, 512], [32, 16, 8, 4]
 ds = ds.bucket_by_sequence_length(lambda x, y: tf.shape(x)[0], bounds, sizes, pad_to_bucket_boundary=True)
@@ -348,6 +399,12 @@ x = jnp.pad(x, ((0, 0), (0, length - x.shape[1])))
         title=Message("Use an optimizer that keeps less, or share its state between devices"),
         why=Message("Adam keeps two numbers of 32 bits for each weight; with mixed precision its state is most of what the model takes."),
         check=Message("The lowest use of a step falls by the size of the state; the loss goes on as before."),
+        cost=Cost.RETRAIN,
+        effect=Message(
+            "Adafactor keeps the sums of rows and columns instead of a moment for each weight, with the results of Adam in translation."
+        ),
+        source=sources.SHAZEER_2018,
+        figure=Figure.MEMORY,
         code={
             "keras": """optimizer = keras.optimizers.Adafactor(1e-3)
 """,
@@ -374,6 +431,10 @@ x = jnp.pad(x, ((0, 0), (0, length - x.shape[1])))
         title=Message("See whether more of the device can be had"),
         why=Message("JAX takes 75% of a device by default; other processes and notebooks that still run keep what they took."),
         check=Message("The capacity that the Advisor names is that of the device."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Up to a third more memory than with JAX's default of three quarters."),
+        source=sources.JAX_MEMORY,
+        figure=Figure.MEMORY,
         code={
             "jax": """os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.95"  # before jax is imported; and see nvidia-smi for others
 """,

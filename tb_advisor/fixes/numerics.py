@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_advisor.fixes.fix import Fix
+from tb_advisor.fixes import sources
+from tb_advisor.fixes.fix import Cost, Figure, Fix
 from tb_advisor.message import Message
 
 _TF_DEBUGGER = "https://www.tensorflow.org/tensorboard/debugger_v2"
@@ -16,6 +17,10 @@ FIXES = (
             "skips the steps that overflow; bfloat16 has the range of float32 and needs no scale. Clip after the scale is divided out."
         ),
         check=Message("The loss stays finite, and the scale settles after a few hundred steps instead of falling to one."),
+        cost=Cost.ONE_LINE,
+        effect=Message("Training in 16 bits matched 32 bits in all networks of the paper; some diverged without the scale."),
+        source=sources.MICIKEVICIUS_2017,
+        figure=Figure.TRAINING_LOSS,
         code={
             "keras": """keras.mixed_precision.set_global_policy("mixed_bfloat16")  # with "mixed_float16", compile() scales the loss itself
 outputs = layers.Dense(classes, dtype="float32")(x)  # the loss is computed in float32
@@ -58,6 +63,10 @@ for x, y in train:
         title=Message("Keep logarithms, roots and divisions away from zero"),
         why=Message("log(0) is -Inf, the slope of a root at zero is infinite, and 0/0 is NaN: one such value reaches every weight."),
         check=Message("The operation that makes the first NaN is another one, or there is none."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The loss and its gradient stay finite where the argument reaches zero."),
+        source=sources.JAX_FAQ_WHERE,
+        figure=Figure.TRAINING_LOSS,
         code={
             "keras": """epsilon = 1e-7  # small against the values, large enough for their precision: float16 needs 1e-4
 log_p = keras.ops.log(keras.ops.maximum(p, epsilon))
@@ -93,6 +102,10 @@ distance = jnp.sqrt(jnp.sum((a - b) ** 2, axis=-1) + epsilon)  # inside the root
             "Missing values and divisions in the preparation of the data arrive as NaN or infinite values, often in few rows only."
         ),
         check=Message("The count of dropped rows is known and small, and the loss stays finite over whole epochs."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The loss stays finite over whole epochs: one value that is not reaches every weight in one step."),
+        source=sources.TF_NUMERICS,
+        figure=Figure.TRAINING_LOSS,
         code={
             "keras": """finite = np.isfinite(x_train).all(axis=1) & np.isfinite(y_train)
 print(f"{(~finite).sum()} of {len(finite)} rows are not finite")
@@ -111,6 +124,7 @@ dataset = torch.utils.data.TensorDataset(x_train[finite], y_train[finite])
 """,
         },
         urls={
+            "keras": "https://numpy.org/doc/stable/reference/generated/numpy.isfinite.html",
             "tensorflow": "https://www.tensorflow.org/api_docs/python/tf/data/Dataset#filter",
             "pytorch": "https://pytorch.org/docs/stable/generated/torch.isfinite.html",
             "huggingface": "https://huggingface.co/docs/datasets/process",
@@ -121,6 +135,10 @@ dataset = torch.utils.data.TensorDataset(x_train[finite], y_train[finite])
         title=Message("Record every operation for TensorBoard's Debugger tab"),
         why=Message("The tab lists the operations that made NaN or infinite values, in order, with the line of code of each."),
         check=Message("The Debugger tab shows alerts. Record a few steps only: it is slow, and the dump is large."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The first operation that made NaN or infinite values is named, with its line of code."),
+        source=sources.TF_DEBUGGER,
+        figure=Figure.LOGGED_TAGS,
         code={
             "keras": """tf.debugging.experimental.enable_dump_debug_info(
     "logs/debug", tensor_debug_mode="FULL_HEALTH", circular_buffer_size=-1,
@@ -145,13 +163,17 @@ tf.debugging.experimental.disable_dump_debug_info()  # then: tensorboard --logdi
             "learning rate is too high: raise the ceiling and lower the rate."
         ),
         check=Message("About one step in ten has the norm of the ceiling."),
+        cost=Cost.RETRAIN,
+        effect=Message("One step in ten is clipped instead of most of them; what remains unstable asks for a lower rate."),
+        source=sources.TUNING_PLAYBOOK,
+        figure=Figure.GRADIENT_NORM,
         code={
             "keras": """norms = []  # without clipping, after a few hundred steps of training
 for x, y in train.take(200):
     with tf.GradientTape() as tape:
         loss_value = loss(y, model(x, training=True))
     norms.append(tf.linalg.global_norm(tape.gradient(loss_value, model.trainable_variables)))
-optimizer = keras.optimizers.Adam(3e-4, global_clipnorm=float(np.percentile(norms, 90)))  # rate was 1e-3
+optimizer = keras.optimizers.Adam(«lower_rate: 1e-4», global_clipnorm=float(np.percentile(norms, 90)))  # rate was «rate: 1e-3»
 """,
             "pytorch": """norms = []  # without clipping, in the first few hundred steps
 for x, y in train:

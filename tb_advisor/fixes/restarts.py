@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_advisor.fixes.fix import Fix
+from tb_advisor.fixes import sources
+from tb_advisor.fixes.fix import Cost, Figure, Fix
 from tb_advisor.message import Message
 
 _TF_CHECKPOINT = "https://www.tensorflow.org/guide/checkpoint"
@@ -18,6 +19,10 @@ FIXES = (
         title=Message("Give every training a directory of its own"),
         why=Message("TensorBoard joins all event files of a directory into one curve, whichever training wrote them."),
         check=Message("The run selector shows two runs, and neither curve runs back."),
+        cost=Cost.ONE_LINE,
+        effect=Message("One curve a training, and both can be compared."),
+        source=sources.TB_RUNS,
+        figure=Figure.STEPS_IN_LOG,
         code={
             "keras": """log_dir = f"logs/{datetime.now():%Y%m%d-%H%M%S}"
 model.fit(x, y, callbacks=[keras.callbacks.TensorBoard(log_dir)])
@@ -47,6 +52,10 @@ model.fit(x, y, callbacks=[keras.callbacks.TensorBoard(log_dir)])
             "than that is ever done twice."
         ),
         check=Message("After a restart the first step follows the last one of the checkpoint, and the loss goes on at its level."),
+        cost=Cost.ONE_LINE,
+        effect=Message("A restart goes on where the checkpoint was written, with the optimizer's state."),
+        source=sources.TF_CHECKPOINT,
+        figure=Figure.STEPS_IN_LOG,
         code={
             "keras": """backup = keras.callbacks.BackupAndRestore("backup", save_freq=500)
 model.fit(x, y, epochs=50, callbacks=[backup])  # the same call again goes on where it stopped
@@ -93,6 +102,10 @@ state = manager.restore(manager.latest_step(), args=ocp.args.StandardRestore(sta
         title=Message("Tell the second training at which step it begins"),
         why=Message("A counter that starts at zero writes over the first curve, and starts schedules that depend on it again."),
         check=Message("The first step of the new event file is above the last one of the old file."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The second curve continues the first one, and schedules do not begin again."),
+        source=sources.KERAS_FIT,
+        figure=Figure.STEPS_IN_LOG,
         code={
             "keras": """board = keras.callbacks.TensorBoard("logs/run1")
 model.fit(x, y, initial_epoch=20, epochs=50, callbacks=[board])  # epochs is the number of the last one
@@ -119,6 +132,10 @@ model.fit(x, y, initial_epoch=20, epochs=50, callbacks=[board])  # epochs is the
         title=Message("Say in the log what the second training replaces"),
         why=Message("TensorBoard then hides the points of the first training from that step on. They stay in the file."),
         check=Message("The curve no longer runs back once TensorBoard is started again."),
+        cost=Cost.ONE_LINE,
+        effect=Message("TensorBoard hides what the second training did again."),
+        source=sources.TORCH_TENSORBOARD,
+        figure=Figure.STEPS_IN_LOG,
         code={
             "pytorch": """writer = SummaryWriter("logs/run1", purge_step=state["step"] + 1)
 """,
@@ -132,6 +149,10 @@ model.fit(x, y, initial_epoch=20, epochs=50, callbacks=[board])  # epochs is the
         title=Message("Have the process say where it waits"),
         why=Message("A stack of every thread names the call that does not return: a queue, a lock, a file, a collective."),
         check=Message("The next stall leaves stacks in the output; without one nothing is printed."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The call that does not return is named."),
+        source=sources.PYTHON_FAULTHANDLER,
+        figure=Figure.STEP_TIME,
         code={
             "keras": """import faulthandler
 
@@ -164,6 +185,10 @@ for batch in batches:
         title=Message("Let waiting end in an error, and resume from the last checkpoint"),
         why=Message("A job that fails after minutes can be started again; one that waits is paid for until somebody looks."),
         check=Message("A worker that is killed by hand ends the job with a message."),
+        cost=Cost.ONE_LINE,
+        effect=Message("A stall costs minutes instead of hours."),
+        source=sources.TORCH_DISTRIBUTED,
+        figure=Figure.STEP_TIME,
         code={
             "pytorch": """loader = DataLoader(dataset, num_workers=4, timeout=120)  # seconds for one batch
 torch.distributed.init_process_group("nccl", timeout=timedelta(minutes=10))

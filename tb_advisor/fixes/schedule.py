@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_advisor.fixes.fix import Fix
+from tb_advisor.fixes import sources
+from tb_advisor.fixes.fix import Cost, Figure, Fix
 from tb_advisor.message import Message
 
 FIXES = (
@@ -11,9 +12,13 @@ FIXES = (
         title=Message("Count the schedule in the unit in which it is called"),
         why=Message("A schedule that is stepped after each batch needs its length in batches; a length in epochs ends it far too early."),
         check=Message("The logged learning rate reaches its lowest value in the last tenth of the run."),
+        cost=Cost.RETRAIN,
+        effect=Message("The rate falls over the whole run: the schedule's length is that of the training."),
+        source=sources.TUNING_PLAYBOOK,
+        figure=Figure.LEARNING_RATE,
         code={
             "keras": """total_steps = epochs * len(train)  # a Keras schedule counts batches
-schedule = keras.optimizers.schedules.CosineDecay(1e-3, decay_steps=total_steps)
+schedule = keras.optimizers.schedules.CosineDecay(«rate: 1e-3», decay_steps=total_steps)
 model.compile(optimizer=keras.optimizers.Adam(schedule), loss=loss)
 """,
             "pytorch": """scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs * len(train))
@@ -23,17 +28,18 @@ for epoch in range(epochs):
         scheduler.step()  # once a batch, as T_max counts batches
 """,
             "lightning": """def configure_optimizers(self):
-    optimizer = torch.optim.Adam(self.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(self.parameters(), lr=«rate: 1e-3»)
     steps = self.trainer.estimated_stepping_batches
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=steps)
     return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 """,
             "huggingface": """args = TrainingArguments(..., lr_scheduler_type="cosine", num_train_epochs=3)
 """,
-            "jax": """schedule = optax.cosine_decay_schedule(init_value=1e-3, decay_steps=epochs * steps_per_epoch)
+            "jax": """schedule = optax.cosine_decay_schedule(init_value=«rate: 1e-3», decay_steps=epochs * steps_per_epoch)
 """,
         },
         urls={
+            "jax": "https://optax.readthedocs.io/en/latest/api/optimizer_schedules.html",
             "keras": "https://keras.io/api/optimizers/learning_rate_schedules/",
             "pytorch": "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
             "lightning": "https://lightning.ai/docs/pytorch/stable/common/optimization.html",
@@ -45,17 +51,23 @@ for epoch in range(epochs):
         title=Message("Give the schedule a lowest rate"),
         why=Message("A rate that ends at a few percent of its peak still moves the weights when the run goes on longer than planned."),
         check=Message("The logged learning rate stays at its lowest value instead of falling to zero."),
+        cost=Cost.RETRAIN,
+        effect=Message("Training goes on after the planned end instead of standing still."),
+        source=sources.LOSHCHILOV_2016,
+        figure=Figure.LEARNING_RATE,
         code={
-            "keras": """schedule = keras.optimizers.schedules.CosineDecay(1e-3, decay_steps=total_steps, alpha=0.05)  # ends at 5%
+            "keras": """schedule = keras.optimizers.schedules.CosineDecay(«rate: 1e-3», decay_steps=total_steps, alpha=0.05)  # ends at 5%
 """,
-            "pytorch": """scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=total_steps, eta_min=5e-5)
+            "pytorch": """scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=total_steps, eta_min=0.05 * «rate: 1e-3»)
 """,
-            "huggingface": """args = TrainingArguments(..., lr_scheduler_type="cosine_with_min_lr", lr_scheduler_kwargs={"min_lr": 5e-6})
+            "huggingface": """lowest = {"min_lr": 0.05 * «rate: 1e-4»}
+args = TrainingArguments(..., lr_scheduler_type="cosine_with_min_lr", lr_scheduler_kwargs=lowest)
 """,
-            "jax": """schedule = optax.cosine_decay_schedule(init_value=1e-3, decay_steps=total_steps, alpha=0.05)
+            "jax": """schedule = optax.cosine_decay_schedule(init_value=«rate: 1e-3», decay_steps=total_steps, alpha=0.05)
 """,
         },
         urls={
+            "jax": "https://optax.readthedocs.io/en/latest/api/optimizer_schedules.html",
             "keras": "https://keras.io/api/optimizers/learning_rate_schedules/cosine_decay/",
             "pytorch": "https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingLR.html",
             "huggingface": "https://huggingface.co/docs/transformers/main_classes/optimizer_schedules",
@@ -66,10 +78,14 @@ for epoch in range(epochs):
         title=Message("End the warm-up within the first 5% of the run"),
         why=Message("A warm-up is for the first, unstable steps. The rest of the run needs the full rate, then a falling one."),
         check=Message("The logged learning rate peaks early and falls for the rest of the run."),
+        cost=Cost.RETRAIN,
+        effect=Message("Most of the run trains at the rate that was meant; five epochs of warm-up were enough for batches of 8,192."),
+        source=sources.GOYAL_2017,
+        figure=Figure.LEARNING_RATE,
         code={
             "keras": """warm_up = total_steps // 20
 schedule = keras.optimizers.schedules.CosineDecay(
-    initial_learning_rate=0.0, warmup_target=1e-3, warmup_steps=warm_up, decay_steps=total_steps - warm_up,
+    initial_learning_rate=0.0, warmup_target=«rate: 1e-3», warmup_steps=warm_up, decay_steps=total_steps - warm_up,
 )
 """,
             "pytorch": """warm_up = total_steps // 20
@@ -84,10 +100,12 @@ scheduler = torch.optim.lr_scheduler.SequentialLR(
 """,
             "huggingface": """args = TrainingArguments(..., warmup_ratio=0.05)
 """,
-            "jax": """schedule = optax.warmup_cosine_decay_schedule(0.0, 1e-3, warmup_steps=total_steps // 20, decay_steps=total_steps)
+            "jax": """warm_up = total_steps // 20
+schedule = optax.warmup_cosine_decay_schedule(0.0, «rate: 1e-3», warm_up, decay_steps=total_steps)
 """,
         },
         urls={
+            "jax": "https://optax.readthedocs.io/en/latest/api/optimizer_schedules.html",
             "keras": "https://keras.io/api/optimizers/learning_rate_schedules/cosine_decay/",
             "pytorch": "https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.SequentialLR.html",
             "huggingface": "https://huggingface.co/docs/transformers/main_classes/optimizer_schedules",
@@ -98,12 +116,16 @@ scheduler = torch.optim.lr_scheduler.SequentialLR(
         title=Message("Run the schedule without a model before training"),
         why=Message("A wrong unit, a wrong milestone or a factor that multiplies instead of dividing is seen in a second."),
         check=Message("The printed rates rise and fall where they should."),
+        cost=Cost.ONE_LINE,
+        effect=Message("A wrong schedule is seen in a second instead of after the run."),
+        source=sources.TORCH_SCHEDULES,
+        figure=Figure.LEARNING_RATE,
         code={
             "keras": """for step in range(0, total_steps, total_steps // 20):
     print(step, float(schedule(step)))
 """,
             "pytorch": """parameter = torch.nn.Parameter(torch.zeros(1))
-optimizer = torch.optim.SGD([parameter], lr=1e-3)
+optimizer = torch.optim.SGD([parameter], lr=«rate: 1e-3»)
 scheduler = make_scheduler(optimizer)
 for step in range(total_steps):
     if step % (total_steps // 20) == 0:
@@ -116,6 +138,7 @@ for step in range(total_steps):
 """,
         },
         urls={
+            "jax": "https://optax.readthedocs.io/en/latest/api/optimizer_schedules.html",
             "keras": "https://keras.io/api/optimizers/learning_rate_schedules/",
             "pytorch": "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
         },

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_advisor.fixes.fix import Fix
+from tb_advisor.fixes import sources
+from tb_advisor.fixes.fix import Cost, Figure, Fix
 from tb_advisor.message import Message
 
 _PLAYBOOK = "https://developers.google.com/machine-learning/guides/deep-learning-tuning-playbook"
@@ -18,6 +19,10 @@ FIXES = (
         title=Message("Search beyond the best value, by factors of three"),
         why=Message("A search has found an optimum only when both of its neighbours are worse."),
         check=Message("The best value lies inside the range that was tried, and this finding is gone."),
+        cost=Cost.RETRAIN,
+        effect=Message("The best value lies inside of what was tried."),
+        source=sources.TUNING_PLAYBOOK,
+        figure=Figure.VALIDATION_METRIC,
         code={
             "keras": """from tensorboard.plugins.hparams import api as hp
 
@@ -41,13 +46,22 @@ for rate in (best, 3 * best, 10 * best):
     Trainer(model_init=make_model, args=args, ...).train()
 """,
         },
-        urls={"keras": _TF_HPARAMS, "pytorch": _TORCH_HPARAMS, "tensorflow": _PLAYBOOK},
+        urls={
+            "huggingface": "https://huggingface.co/docs/transformers/hpo_train",
+            "keras": _TF_HPARAMS,
+            "pytorch": _TORCH_HPARAMS,
+            "tensorflow": _PLAYBOOK,
+        },
     ),
     Fix(
         id="narrow-search",
         title=Message("Leave the region that fails out of the search"),
         why=Message("No job trains there. The budget is better spent on the side of the border that trains, on a logarithmic scale."),
         check=Message("All jobs of the next search end, and the best value lies inside the range."),
+        cost=Cost.RETRAIN,
+        effect=Message("No job is spent where nothing trains."),
+        source=sources.TUNING_PLAYBOOK,
+        figure=Figure.VALIDATION_METRIC,
         code={
             "keras": """highest = 0.1  # the largest value that trained
 for rate in np.geomspace(highest / 100, highest, 5):
@@ -66,6 +80,10 @@ for rate in np.geomspace(highest / 100, highest, 5):
         title=Message("Run the best configurations with several seeds"),
         why=Message("The mean of n jobs moves by √n less than one job: with four seeds half as large a difference can be seen."),
         check=Message("The difference that means something gets smaller, or the order of the configurations changes."),
+        cost=Cost.RETRAIN,
+        effect=Message("Differences below the noise of the seed are no longer taken for progress."),
+        source=sources.BOUTHILLIER_2021,
+        figure=Figure.VALIDATION_METRIC,
         code={
             "keras": """for seed in range(4):
     keras.utils.set_random_seed(seed)
@@ -91,13 +109,23 @@ for rate in np.geomspace(highest / 100, highest, 5):
     train_model(params, logdir=f"logs/best_seed={seed}")
 """,
         },
-        urls={"keras": _KERAS_SEED, "pytorch": _TORCH_SEED},
+        urls={
+            "huggingface": "https://huggingface.co/docs/transformers/main_classes/trainer",
+            "lightning": "https://lightning.ai/docs/pytorch/stable/common/trainer.html#reproducibility",
+            "jax": "https://docs.jax.dev/en/latest/random-numbers.html",
+            "keras": _KERAS_SEED,
+            "pytorch": _TORCH_SEED,
+        },
     ),
     Fix(
         id="keep-best-checkpoint",
         title=Message("Keep the checkpoint with the best validation value of each job"),
         why=Message("Later checkpoints are worse or no better, and the one that is named must still be there when the search ends."),
         check=Message("The restored checkpoint gives the validation value that is named here."),
+        cost=Cost.ONE_LINE,
+        effect=Message("The best checkpoint of each job remains, rather than its last one."),
+        source=sources.TUNING_PLAYBOOK,
+        figure=Figure.VALIDATION_METRIC,
         code={
             "keras": """checkpoint = keras.callbacks.ModelCheckpoint("best.keras", monitor="val_loss", save_best_only=True)
 model.fit(train, validation_data=val, callbacks=[checkpoint])
@@ -134,6 +162,10 @@ best = trainer.checkpoint_callback.best_model_path
         title=Message("Log what no hyperparameter names: versions, commit, data, device"),
         why=Message("The same hyperparameters gave another result, so that the cause is something that the log does not hold."),
         check=Message("The texts of the two jobs differ where the cause is, or the job repeats the result of its siblings."),
+        cost=Cost.ONE_LINE,
+        effect=Message("What differs between equal jobs is in the log."),
+        source=sources.TORCH_RANDOMNESS,
+        figure=Figure.LOGGED_TAGS,
         code={
             "keras": """commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout
 device = tf.config.experimental.get_device_details(tf.config.list_physical_devices()[0])
@@ -151,6 +183,10 @@ writer.add_text("environment", f"{torch.__version__} {commit} {torch.cuda.get_de
         title=Message("Start from the settings of the sibling that trained and change one at a time"),
         why=Message("The job that fails first names the setting that breaks the training."),
         check=Message("The job with the sibling's settings trains; the one that fails differs from it in one setting."),
+        cost=Cost.RETRAIN,
+        effect=Message("The setting that breaks the training is found in as many jobs as there are differences."),
+        source=sources.TUNING_PLAYBOOK,
+        figure=Figure.TRAINING_LOSS,
         code={
             "keras": """for name in failed:
     if failed[name] != trained[name]:

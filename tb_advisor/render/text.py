@@ -151,7 +151,7 @@ def _print_diagnosis(console: Console, outcome: Outcome, diagnosis: Diagnosis) -
     lines = [("cost", str(diagnosis.impact.text))] if diagnosis.impact else []
     fixes = diagnosis.fixes or next((rule.fixes for rule in all_rules() if rule.id == outcome.rule), ())
     if fixes:
-        lines.append(("try", str(fix(fixes[0]).title)))
+        lines.append(("try", f"{fix(fixes[0]).title} ({fix(fixes[0]).cost.value})"))
     for label, text in lines:
         line = Text(f"{label:<5}", style="dim")
         line.append(text, style="none")

@@ -33,7 +33,9 @@ from tb_advisor.message import Message
 from tb_advisor.rule import rule
 
 
-@rule(category="activations", fixes=("lower-learning-rate", "better-initialization", "leaky-activation", "normalize-layers"))
+@rule(
+    category="activations", fixes=("lower-learning-rate", "better-initialization", "leaky-activation", "scale-inputs", "normalize-layers")
+)
 def dead_units(
     activation_histograms: tuple[LayerHistograms, ...],
     *,

@@ -106,6 +106,11 @@ class _Explosion:
         "normalize-layers",
         "residual-links",
         "loss-scaling",
+        "scale-inputs",
+        "clean-rows",
+        "stable-loss",
+        "plot-schedule",
+        "log-histograms",
     ),
 )
 def exploding_gradients(

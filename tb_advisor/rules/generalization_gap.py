@@ -29,7 +29,9 @@ from tb_advisor.rule import rule
 from tb_advisor.series import Series
 
 
-@rule(category="generalization", fixes=("augment-data", "weight-decay", "dropout", "label-smoothing", "more-data", "check-split"))
+@rule(
+    category="generalization", fixes=("augment-data", "weight-decay", "dropout", "label-smoothing", "more-data", "ensemble", "check-split")
+)
 def generalization_gap(
     train_accuracy: Series, val_accuracy: Series, *, min_gap: float = 0.15, min_noise_ratio: float = 4.0, min_evaluations: int = 5
 ) -> Iterator[Diagnosis]:

@@ -77,6 +77,8 @@ class _Verdict:
         "lighter-dataset",
         "pin-memory",
         "load-in-background",
+        "tfrecord-files",
+        "data-service",
     ),
 )
 def input_bound_steps(
@@ -214,13 +216,13 @@ def _fixes(times: StepTimes) -> tuple[str, ...]:
     if _runs_python(times, pipeline) or stage == "Generator":
         faster = ("tensorflow-ops", "vectorize-map")
     elif stage in _READERS:
-        faster = ("parallel-interleave",)
+        faster = ("parallel-interleave", "tfrecord-files")
     elif not one_thread:
         faster = ("parallel-map", "vectorize-map")
     else:
         faster = ("vectorize-map",)
     if pipeline.has_prefetch and not pipeline.injected_prefetch:
-        return (*faster, "cache-dataset")
+        return (*faster, "cache-dataset", "data-service")
     # Prefetching hides no more of the pipeline's work than a step has time to compute.
     hidden = times.period_ms.sum() - times.wait_ms.sum()
     work = max(pipeline.python_ms, pipeline.slowest.self_ms if pipeline.slowest else 0.0)

@@ -48,7 +48,10 @@ from tb_advisor.series import Floats, Series
 
 @rule(
     category="stability",
-    fixes=("lower-learning-rate", "warm-up", "clip-gradients", "check-inputs", "loss-scaling"),
+    fixes=(
+        *("lower-learning-rate", "warm-up", "clip-gradients", "check-inputs", "loss-scaling", "plot-schedule", "scale-inputs"),
+        *("log-learning-rate", "log-gradient-norm"),
+    ),
 )
 def loss_divergence(
     train_loss: Series,

@@ -42,7 +42,13 @@ from tb_advisor.rule import rule
 from tb_advisor.series import Series
 
 
-@rule(category="optimization", fixes=("check-training-loop", "tune-learning-rate", "check-inputs", "better-initialization"))
+@rule(
+    category="optimization",
+    fixes=(
+        *("check-training-loop", "tune-learning-rate", "look-at-batch", "check-inputs", "better-initialization", "check-labels"),
+        *("plot-schedule", "shorter-warm-up", "schedule-length", "log-learning-rate", "log-histograms"),
+    ),
+)
 def loss_not_decreasing(
     train_loss: Series,
     losses: tuple[Loss, ...],

@@ -44,7 +44,10 @@ from tb_advisor.rule import rule
 from tb_advisor.series import Series
 
 
-@rule(category="stability", fixes=("clip-gradients", "check-inputs", "clean-rows", "lower-learning-rate", "warm-up"))
+@rule(
+    category="stability",
+    fixes=("clip-gradients", "check-inputs", "clean-rows", "lower-learning-rate", "plot-schedule", "warm-up", "log-gradient-norm"),
+)
 def loss_spikes(
     train_loss: Series,
     circumstances: Circumstances,

@@ -63,6 +63,7 @@ class _Spike:
         "gradient-accumulation",
         "smaller-batch",
         "gradient-checkpointing",
+        "mixed-precision",
         "memory-growth-option",
     ),
 )

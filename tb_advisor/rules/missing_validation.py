@@ -27,7 +27,7 @@ from tb_advisor.rule import rule
 from tb_advisor.series import Series
 
 
-@rule(category="logging", fixes=("log-validation-loss",))
+@rule(category="logging", fixes=("log-validation-loss", "log-metric"))
 def missing_validation(train_loss: Series, roles: Roles, *, min_points: int = 5) -> Iterator[Diagnosis]:
     """One diagnosis where nothing of a validation set is logged."""
     if len(train_loss) < min_points:

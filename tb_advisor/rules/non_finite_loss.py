@@ -41,6 +41,7 @@ from tb_advisor.rules.non_finite_operation import exhibit_of, in_order_of_cause
 
 _LOST = (
     *("lower-learning-rate", "clip-gradients", "check-inputs", "clean-rows", "stable-loss", "safe-log", "loss-scaling"),
+    *("scale-inputs", "better-initialization", "plot-schedule"),
     *("terminate-on-nan", "find-first-nan", "debugger-dump"),
 )
 _SURVIVED = ("check-inputs", "clean-rows", "stable-loss", "safe-log", "loss-scaling", "clip-gradients", "find-first-nan")

@@ -30,7 +30,10 @@ from tb_advisor.rule import rule
 
 @rule(
     category="stability",
-    fixes=("terminate-on-nan", "lower-learning-rate", "clip-gradients", "check-inputs", "find-first-nan"),
+    fixes=(
+        *("lower-learning-rate", "clip-gradients", "check-inputs", "clean-rows", "stable-loss", "loss-scaling", "scale-inputs"),
+        *("better-initialization", "plot-schedule", "terminate-on-nan", "find-first-nan"),
+    ),
 )
 def non_finite_weights(weight_histograms: tuple[LayerHistograms, ...]) -> Iterator[Diagnosis]:
     """One diagnosis from the first histogram that is not finite."""

@@ -41,7 +41,7 @@ from tb_advisor.series import Floats, Series
 
 @rule(
     category="generalization",
-    fixes=("early-stopping", "weight-decay", "dropout", "augment-data", "smaller-model"),
+    fixes=("early-stopping", "weight-decay", "dropout", "augment-data", "label-smoothing", "smaller-model", "more-data", "ensemble"),
 )
 def overfitting(
     train_loss: Series,

@@ -38,7 +38,7 @@ _NEAR = 1e-9
 
 @rule(
     category="activations",
-    fixes=("better-initialization", "lower-learning-rate", "normalize-layers", "relu-family", "residual-links"),
+    fixes=("lower-learning-rate", "better-initialization", "scale-inputs", "normalize-layers", "relu-family", "residual-links"),
 )
 def saturated_activations(
     activation_histograms: tuple[LayerHistograms, ...],

@@ -49,7 +49,7 @@ _PARTS = 12  # of which each has at least three points
 
 @rule(
     category="input",
-    fixes=("time-parts-of-step", "delete-references", "check-machine", "record-more-steps", "dataloader-workers", "prefetch"),
+    fixes=("time-parts-of-step", "check-machine", "delete-references", "record-more-steps", "dataloader-workers", "prefetch"),
 )
 def throughput_degradation(
     pace: Pace,

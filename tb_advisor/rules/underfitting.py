@@ -52,6 +52,26 @@ from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.series import Series
 
+# Shares of the progress: in the last quarter, of a loss that falls as it did before (a fifth on a straight line, as levels are
+# medians), and in the second half, of one that still falls, if ever more slowly.
+_STILL_FALLS, _SLOWS_DOWN = 0.18, 0.1
+_OF_A_PLATEAU = (
+    "less-regularization",
+    "larger-model",
+    "tune-learning-rate",
+    "stronger-architecture",
+    "feature-engineering",
+    "train-longer",
+)
+_OF_A_SLOW_FALL = (
+    "tune-learning-rate",
+    "larger-model",
+    "less-regularization",
+    "train-longer",
+    "stronger-architecture",
+    "feature-engineering",
+)
+
 
 @rule(
     category="optimization",
@@ -117,9 +137,7 @@ def underfitting(
         onset_step=first,
         last_step=last,
         impact=Impact("loss", Message("{left:%} of the training loss at the start is left.", left=loss.end / start)),
-        fixes=()
-        if falls
-        else ("tune-learning-rate", "less-regularization", "larger-model", "stronger-architecture", "feature-engineering", "train-longer"),
+        fixes=_fixes(loss),
         explains=("unfinished-training",),
         exhibits=(
             SeriesExhibit(
@@ -128,6 +146,15 @@ def underfitting(
             ),
         ),
     )
+
+
+def _fixes(loss: Series) -> tuple[str, ...]:
+    """What to try first: a loss that falls as before needs more steps or longer ones, a plateau another model; between the two it may be
+    either. Empty for the rule's own order.
+    """
+    if loss.progress_since(0.75) >= _STILL_FALLS:
+        return ()
+    return _OF_A_SLOW_FALL if loss.progress_since(0.5) >= _SLOWS_DOWN else _OF_A_PLATEAU
 
 
 def _guesses(loss: float, accuracy: float, tolerance: float) -> bool:

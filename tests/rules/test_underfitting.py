@@ -21,13 +21,18 @@ def test_a_plateau_far_from_the_training_data_is_found():
     (found,) = check(PLATEAU, LOW, LOW)
     assert found.confidence is Confidence.HIGH
     assert found.summary == "Training and validation accuracy end at 29.2% and 29.2%, and the training loss at 1.61, 72.4% of its start."
-    assert found.fixes[0] == "tune-learning-rate"
+    assert found.fixes[:2] == ("less-regularization", "larger-model")
 
 
 def test_a_loss_that_still_falls_asks_for_more_training_first():
     (found,) = check(np.linspace(2.3, 1.8, 40), LOW, LOW)
     assert found.fixes == ()
     assert found.explains == ("unfinished-training",)
+
+
+def test_a_loss_that_falls_ever_more_slowly_may_need_another_rate_or_model():
+    (found,) = check(1.6 + 0.7 * np.exp(-np.arange(40) / 16), LOW, LOW)
+    assert found.fixes[:2] == ("tune-learning-rate", "larger-model")
 
 
 def test_a_penalty_that_leaves_nothing_but_a_guess_is_found():
