@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import keras
@@ -14,8 +15,10 @@ from scipy import ndimage
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
+from tensorboard.plugins.hparams import api as hp
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+IMAGE = (64, 64, 1)
 
 
 def healthy(logs: Path) -> None:
@@ -63,25 +66,96 @@ def overfitting(logs: Path) -> None:
 
 def input_bound(logs: Path) -> None:
     """Images turned in Python, one at a time, while the model waits: no parallel calls, no prefetch."""
-    x, x_val, y, y_val = digits()
-    shape = (64, 64, 1)
 
     def turned(image: np.ndarray, seed: np.ndarray) -> np.ndarray:
         angle = np.random.default_rng(int(seed)).uniform(-10, 10)
         return ndimage.rotate(ndimage.zoom(image.reshape(8, 8), 8), angle, reshape=False).astype(np.float32)[..., None]
 
     def enlarge(image: tf.Tensor, label: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return tf.ensure_shape(tf.numpy_function(turned, [image, seed], tf.float32), shape), label
+        return tf.ensure_shape(tf.numpy_function(turned, [image, seed], tf.float32), IMAGE), label
 
-    def batches(images: np.ndarray, labels: np.ndarray) -> tf.data.Dataset:
-        return tf.data.Dataset.from_tensor_slices((images, labels, np.arange(len(labels)))).map(enlarge).batch(32)
+    fit_to_images(logs, lambda images: images.map(enlarge).batch(32))
 
-    model = keras.Sequential(
-        [keras.Input(shape), layers.Conv2D(8, 3, strides=4, activation="relu"), layers.Flatten(), layers.Dense(10, "softmax")]
-    )
-    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    capture = log(logs, profile_batch=(5, 20))
-    model.fit(batches(x, y), shuffle=False, epochs=3, validation_data=batches(x_val, y_val), callbacks=[capture], verbose=0)
+
+def input_repaired(logs: Path) -> None:
+    """The same images, turned by TensorFlow's operations: in parallel, cached, and prefetched while the model works."""
+    turn = layers.RandomRotation(10 / 360, fill_mode="constant", seed=1)
+
+    def enlarge(image: tf.Tensor, label: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return turn(tf.image.resize(tf.reshape(image, (8, 8, 1)), IMAGE[:2], "bicubic")), label
+
+    fit_to_images(logs, lambda images: images.map(enlarge, tf.data.AUTOTUNE).cache().batch(32).prefetch(tf.data.AUTOTUNE))
+
+
+def eager(logs: Path) -> None:
+    """A convolutional network that was debugged with run_eagerly, and still runs op by op."""
+    x, x_val, y, y_val = digits()
+    stack = [
+        layers.Reshape((8, 8, 1)),
+        layers.Conv2D(8, 3, activation="relu"),
+        layers.Conv2D(16, 3, activation="relu"),
+        layers.Flatten(),
+        layers.Dense(32, "relu"),
+        layers.Dense(10, "softmax"),
+    ]
+    model = keras.Sequential([keras.Input((64,)), *stack])
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"], run_eagerly=True)
+    capture = log(logs, profile_batch=(25, 35))
+    model.fit(x, y, batch_size=32, epochs=3, validation_data=(x_val, y_val), callbacks=[capture], verbose=0)
+
+
+def retracing(logs: Path) -> None:
+    """A loop of its own whose step gets the learning rate as a number of Python: a new graph whenever it changes."""
+    x, x_val, y, y_val = digits()
+    model = keras.Sequential([keras.Input((64,)), layers.Dense(64, "relu"), layers.Dense(10)])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    @tf.function
+    def train_step(images: tf.Tensor, labels: tf.Tensor, rate: float) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            value = loss(labels, model(images, training=True))
+        for weight, gradient in zip(model.trainable_weights, tape.gradient(value, model.trainable_weights), strict=True):
+            weight.assign_sub(rate * gradient)
+        return value
+
+    train, validation = (tf.summary.create_file_writer(str(logs / run)) for run in ("train", "validation"))
+    batches = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x), seed=1).batch(64).prefetch(tf.data.AUTOTUNE)
+    step = 0
+    for _ in range(4):
+        for images, labels in batches:
+            if step == 30:
+                tf.profiler.experimental.start(str(logs / "train"))
+            with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
+                value = train_step(images, labels, 0.5 * 0.99**step)
+            if step == 40:
+                tf.profiler.experimental.stop()
+            with train.as_default():
+                tf.summary.scalar("loss", value, step)
+            step += 1
+        with validation.as_default():
+            tf.summary.scalar("loss", loss(y_val, model(x_val)), step)
+    train.close()
+    validation.close()
+
+
+def dead_relu(logs: Path) -> None:
+    """Pixels that were not scaled, and a learning rate that is too high for them: the first steps kill almost all units."""
+    x, x_val, y, y_val = digits()
+    x, x_val = 16 * x, 16 * x_val
+    model = classifier(64, layers.Dense(64, "relu"), layers.Dense(32, "relu"), layers.Dense(10, "softmax"), rate=0.1)
+    callbacks = [LogActivations(logs / "train", x[:200]), log(logs, histogram_freq=1)]
+    model.fit(x, y, batch_size=32, epochs=10, validation_data=(x_val, y_val), callbacks=callbacks, verbose=0)
+
+
+def trial(logs: Path, rate: float, seed: int) -> None:
+    """One of the jobs of a small search for the learning rate, each run with two seeds."""
+    x, x_val, y, y_val = breast_cancer()
+    keras.utils.set_random_seed(seed)
+    model = keras.Sequential([keras.Input((x.shape[1],)), layers.Dense(16, "relu"), layers.Dense(1, "sigmoid")])
+    model.compile(keras.optimizers.SGD(rate), "binary_crossentropy")
+    with tf.summary.create_file_writer(str(logs)).as_default():
+        hp.hparams({"learning_rate": rate, "seed": seed})
+    model.fit(x, y, batch_size=32, epochs=10, validation_data=(x_val, y_val), callbacks=[log(logs)], verbose=0)
 
 
 def memory_spike(logs: Path) -> None:
@@ -103,12 +177,17 @@ def no_validation(logs: Path) -> None:
 # The memory job comes first: its spike stands out from a process that has not grown yet.
 JOBS: dict[str, Callable[[Path], None]] = {
     "memory-spike": memory_spike,
+    **{f"search/lr={rate},seed={seed}": partial(trial, rate=rate, seed=seed) for rate in (0.01, 0.03, 0.1) for seed in (1, 2)},
     "healthy": healthy,
     "healthy-noisy": healthy_noisy,
     "diverging": diverging,
     "nan": nan,
     "overfitting": overfitting,
     "input-bound": input_bound,
+    "input-repaired": input_repaired,
+    "eager": eager,
+    "retracing": retracing,
+    "dead-relu": dead_relu,
     "no-validation": no_validation,
 }
 
@@ -133,6 +212,36 @@ class LogMemory(keras.callbacks.Callback):
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:
         self._writer.close()
+
+
+class LogActivations(keras.callbacks.Callback):
+    """Logs the histogram of what each ReLU layer answers to the same samples before every epoch."""
+
+    def __init__(self, directory: Path, samples: np.ndarray) -> None:
+        super().__init__()
+        self._writer = tf.summary.create_file_writer(str(directory), filename_suffix=".activations")
+        self._samples = samples
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        values = self._samples
+        with self._writer.as_default():
+            for layer in self.model.layers[:-1]:
+                values = layer(values)
+                tf.summary.histogram(f"{layer.name}/relu", values, step=epoch)
+
+    def on_train_end(self, logs: dict[str, float] | None = None) -> None:
+        self._writer.close()
+
+
+def fit_to_images(logs: Path, batches: Callable[[tf.data.Dataset], tf.data.Dataset]) -> None:
+    """A small convolutional network on what `batches` makes of the digits, their labels and numbers; the second epoch is captured."""
+    x, x_val, y, y_val = digits()
+    training, validation = (batches(tf.data.Dataset.from_tensor_slices((*s, np.arange(len(s[1]))))) for s in ((x, y), (x_val, y_val)))
+    model = keras.Sequential(
+        [keras.Input(IMAGE), layers.Conv2D(8, 3, strides=4, activation="relu"), layers.Flatten(), layers.Dense(10, "softmax")]
+    )
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.fit(training, shuffle=False, epochs=3, validation_data=validation, callbacks=[log(logs, profile_batch=(50, 65))], verbose=0)
 
 
 def log(logs: Path, *, profile_batch: int | tuple[int, int] = 0, **options: int) -> keras.callbacks.TensorBoard:

@@ -13,16 +13,18 @@ os.environ.update(
 )
 
 import keras
+import tensorflow as tf
 from jobs import JOBS
 
 LOGS = Path(__file__).resolve().parent / "logs"
 
 
 def main() -> None:
+    tf.get_logger().setLevel("ERROR")  # it warns of what the job `retracing` is there to show
     shutil.rmtree(LOGS, ignore_errors=True)
     for number, (name, train) in enumerate(JOBS.items(), 1):
         start = time.monotonic()
-        print(f"[{number}/{len(JOBS)}] {name:<14}", end=" ", flush=True)
+        print(f"[{number:>2}/{len(JOBS)}] {name:<22}", end=" ", flush=True)
         keras.backend.clear_session()
         keras.utils.set_random_seed(1)
         train(LOGS / name)

@@ -9,7 +9,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "demo"))
 
 import jobs
 import keras
-import tensorflow as tf
 from keras import layers
 
 
@@ -32,31 +31,11 @@ def early_stopping(logs: Path) -> None:
     model.fit(x, y, batch_size=20, epochs=60, validation_data=(x_val, y_val), callbacks=callbacks, verbose=0)
 
 
-def tensorflow_ops(logs: Path) -> None:
-    """`input-bound`, with TensorFlow's operations instead of Python functions, in parallel, cached and prefetched."""
-    x, x_val, y, y_val = jobs.digits()
-    shape = (64, 64, 1)
-
-    def enlarge(image: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return tf.image.resize(tf.reshape(image, (8, 8, 1)), shape[:2], "bicubic"), label
-
-    def batches(images: tf.Tensor, labels: tf.Tensor) -> tf.data.Dataset:
-        ds = tf.data.Dataset.from_tensor_slices((images, labels)).map(enlarge, num_parallel_calls=tf.data.AUTOTUNE)
-        return ds.cache().batch(32).prefetch(tf.data.AUTOTUNE)
-
-    model = keras.Sequential(
-        [keras.Input(shape), layers.Conv2D(8, 3, strides=4, activation="relu"), layers.Flatten(), layers.Dense(10, "softmax")]
-    )
-    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    capture = jobs.log(logs, profile_batch=(5, 20))
-    model.fit(batches(x, y), shuffle=False, epochs=3, validation_data=batches(x_val, y_val), callbacks=[capture], verbose=0)
-
-
 def main(root: Path) -> None:
     for name, train in (
         ("diverging", lambda logs: lower_learning_rate(logs, rate=1.0 / 10)),
         ("overfitting", early_stopping),
-        ("input-bound", tensorflow_ops),
+        ("input-bound", jobs.input_repaired),
     ):
         keras.backend.clear_session()
         keras.utils.set_random_seed(1)
