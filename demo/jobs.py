@@ -153,7 +153,7 @@ def trial(logs: Path, rate: float, seed: int) -> None:
     keras.utils.set_random_seed(seed)
     model = keras.Sequential([keras.Input((x.shape[1],)), layers.Dense(16, "relu"), layers.Dense(1, "sigmoid")])
     model.compile(keras.optimizers.SGD(rate), "binary_crossentropy")
-    with tf.summary.create_file_writer(str(logs)).as_default():
+    with tf.summary.create_file_writer(str(logs / "train"), filename_suffix=".hparams").as_default():
         hp.hparams({"learning_rate": rate, "seed": seed})
     model.fit(x, y, batch_size=32, epochs=10, validation_data=(x_val, y_val), callbacks=[log(logs)], verbose=0)
 
@@ -227,7 +227,7 @@ class LogActivations(keras.callbacks.Callback):
         with self._writer.as_default():
             for layer in self.model.layers[:-1]:
                 values = layer(values)
-                tf.summary.histogram(f"{layer.name}/relu", values, step=epoch)
+                tf.summary.histogram(f"{self.model.name}/{layer.name}/relu", values, step=epoch)
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:
         self._writer.close()

@@ -10,6 +10,8 @@ import { startTensorBoard, type TensorBoard, writeLogs } from "./tensorboard";
 
 const LOGDIR = resolve(process.env.ADVISOR_LOGDIR ?? "../demo/logs");
 const EXPECTED = JSON.parse(readFileSync(join(LOGDIR, "../expected.json"), "utf8")) as Record<string, string[]>;
+// What was found in the jobs of a search together has a row of its own.
+const ROWS = [...Object.keys(EXPECTED), "search"];
 
 let browser: Browser;
 let demo: TensorBoard;
@@ -73,7 +75,7 @@ describe("the tab", () => {
   it("appears, and shows every job and exactly the expected diagnoses", async () => {
     const { page, frame } = await open();
     expect(await page.locator("[role=tab], mat-tab-header").allInnerTexts()).toContainEqual(expect.stringMatching(/advisor/i));
-    expect((await texts(frame, ".row-link")).toSorted()).toEqual(Object.keys(EXPECTED).toSorted());
+    expect((await texts(frame, ".row-link")).toSorted()).toEqual(ROWS.toSorted());
     const { report } = await fetchReading();
     const rulesOf = (job: string): string[] =>
       report.outcomes.filter((outcome) => outcome.job === job && outcome.diagnoses.some(isShown)).map((outcome) => outcome.rule);
@@ -132,7 +134,7 @@ describe("the tab", () => {
     await expect.poll(() => frame.locator("h1").innerText()).toBe("There is no job nosuchjob.");
     expect(await axeFindings(frame)).toEqual([]);
     await frame.click("text=All jobs");
-    await expect.poll(() => frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
+    await expect.poll(() => frame.locator(".row-link").count()).toBe(ROWS.length);
   });
 
   it("opens the job where the diagnosis of its address is not there", async () => {
@@ -211,6 +213,14 @@ describe("a chart", () => {
     await expect.poll(() => frame.locator("g > .own").count()).toBe(3);
     const box = await frame.locator("g > .own").first().boundingBox();
     expect(box?.height).toBeGreaterThan(50);
+  });
+
+  it("of histograms is a heat map", async () => {
+    const { frame } = await openJob("dead-relu");
+    expect(await frame.locator(".heat canvas").getAttribute("aria-label")).toMatch(/^Values of sequential\/dense_1\/relu over 10 steps/);
+    await expect.poll(() => drawnPixels(frame)).toBeGreaterThan(1000);
+    await frame.click("text=Table");
+    expect(await frame.locator(".data-table tbody tr").count()).toBe(10);
   });
 
   it("of a kind that is not known yet is shown as text", async () => {
@@ -422,7 +432,7 @@ describe("accessibility", () => {
     await expect.poll(() => frame.locator(".toolbar [role=status]").innerText()).toBe("");
     await expect.poll(() => frame.locator(".blank h2").innerText()).toBe("No job matches “^overx”");
     await frame.click("text=Clear the filter");
-    await expect.poll(() => frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
+    await expect.poll(() => frame.locator(".row-link").count()).toBe(ROWS.length);
   });
 });
 
@@ -563,7 +573,7 @@ describe("states", () => {
     });
     await expect.poll(() => frame.locator(".reading p").innerText()).toBe("Read 9 of 14 jobs, 12 of 28 runs, 31 of 48 MB");
     expect(await frame.locator("[role=progressbar]").getAttribute("aria-valuenow")).toBe("65");
-    await expect.poll(() => frame.locator(".row-link").count()).toBe(Object.keys(EXPECTED).length);
+    await expect.poll(() => frame.locator(".row-link").count()).toBe(ROWS.length);
     expect(await axeFindings(frame)).toEqual([]);
   });
 
