@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from tensorboard.plugins.hparams import api as hp
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-IMAGE = (64, 64, 1)
+IMAGE = (96, 96, 1)
 
 
 def healthy(logs: Path) -> None:
@@ -67,22 +67,24 @@ def overfitting(logs: Path) -> None:
 def input_bound(logs: Path) -> None:
     """Images turned in Python, one at a time, while the model waits: no parallel calls, no prefetch."""
 
-    def turned(image: np.ndarray, seed: np.ndarray) -> np.ndarray:
-        angle = np.random.default_rng(int(seed)).uniform(-10, 10)
-        return ndimage.rotate(ndimage.zoom(image.reshape(8, 8), 8), angle, reshape=False).astype(np.float32)[..., None]
+    def turned(image: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+        large = ndimage.zoom(image.reshape(8, 8), IMAGE[0] // 8, order=1, mode="nearest", grid_mode=True)
+        return ndimage.rotate(large, degrees, reshape=False, order=1)[..., None]
 
-    def enlarge(image: tf.Tensor, label: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return tf.ensure_shape(tf.numpy_function(turned, [image, seed], tf.float32), IMAGE), label
+    def enlarge(image: tf.Tensor, label: tf.Tensor, degrees: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return tf.ensure_shape(tf.numpy_function(turned, [image, degrees], tf.float32), IMAGE), label
 
     fit_to_images(logs, lambda images: images.map(enlarge).batch(32))
 
 
 def input_repaired(logs: Path) -> None:
     """The same images, turned by TensorFlow's operations: in parallel, cached, and prefetched while the model works."""
-    turn = layers.RandomRotation(10 / 360, fill_mode="constant", seed=1)
 
-    def enlarge(image: tf.Tensor, label: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return turn(tf.image.resize(tf.reshape(image, (8, 8, 1)), IMAGE[:2], "bicubic")), label
+    def enlarge(image: tf.Tensor, label: tf.Tensor, degrees: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        large = tf.image.resize(tf.reshape(image, (8, 8, 1)), IMAGE[:2])
+        cos, sin, middle = tf.cos(degrees * np.pi / 180), tf.sin(degrees * np.pi / 180), (IMAGE[0] - 1) / 2
+        rotation = tf.stack([cos, -sin, middle * (1 - cos + sin), sin, cos, middle * (1 - cos - sin), 0.0, 0.0])
+        return keras.ops.image.affine_transform(large, rotation), label
 
     fit_to_images(logs, lambda images: images.map(enlarge, tf.data.AUTOTUNE).cache().batch(32).prefetch(tf.data.AUTOTUNE))
 
@@ -234,9 +236,12 @@ class LogActivations(keras.callbacks.Callback):
 
 
 def fit_to_images(logs: Path, batches: Callable[[tf.data.Dataset], tf.data.Dataset]) -> None:
-    """A small convolutional network on what `batches` makes of the digits, their labels and numbers; the second epoch is captured."""
+    """A small convolutional network on what `batches` makes of digits, labels and angles; the second epoch is captured."""
     x, x_val, y, y_val = digits()
-    training, validation = (batches(tf.data.Dataset.from_tensor_slices((*s, np.arange(len(s[1]))))) for s in ((x, y), (x_val, y_val)))
+    angles = np.random.default_rng(0).uniform(-10, 10, len(x)).astype(np.float32)
+    training, validation = (
+        batches(tf.data.Dataset.from_tensor_slices((images, labels, angles[: len(labels)]))) for images, labels in ((x, y), (x_val, y_val))
+    )
     model = keras.Sequential(
         [keras.Input(IMAGE), layers.Conv2D(8, 3, strides=4, activation="relu"), layers.Flatten(), layers.Dense(10, "softmax")]
     )
