@@ -78,6 +78,10 @@ export interface Fix {
   readonly title: string;
   readonly why: string;
   readonly check: string;
+  /** What it takes: one line, a retrain, a redesign. */
+  readonly cost?: string;
+  /** The values in the code that this run gave. */
+  readonly from_run?: readonly { readonly name: string; readonly value: Num; readonly text: string }[];
   /** Framework → snippet, the best for this job first. */
   readonly code: Readonly<Record<string, string>>;
   readonly url: string | null;

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { number } from "../format";
 import type { Fix } from "../report";
 import { CodeBox } from "./Copy";
 import { Inline } from "./Prose";
@@ -17,7 +18,10 @@ export function Fixes({ fixes }: { readonly fixes: readonly Fix[] }) {
               {i + 1}
             </span>
             <div>
-              <h4>{fix.title}</h4>
+              <h4>
+                {fix.title}
+                {fix.cost && <span class="cost"> {fix.cost}</span>}
+              </h4>
               <p>
                 <Inline text={fix.why} />
               </p>
@@ -67,6 +71,9 @@ function FixCode({ fix, isFirst }: { readonly fix: Fix; readonly isFirst: boolea
         }
       />
       {more}
+      {(fix.from_run?.length ?? 0) > 0 && (
+        <p class="note">From this run: {fix.from_run?.map(({ value, text }) => `${number(value)} is ${text}`).join("; ")}.</p>
+      )}
     </>
   );
 }
