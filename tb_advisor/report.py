@@ -15,11 +15,12 @@ from typing import TypeAlias
 from tb_advisor.diagnosis import Diagnosis, Outcome
 from tb_advisor.evidence import Evidence
 from tb_advisor.evidence.roles import SPLIT_ROLES, Roles
+from tb_advisor.evidence.trace_steps import MarkedSteps
 from tb_advisor.fixes import Fix, fix, in_order_for
 from tb_advisor.fixes.values import VALUES
 from tb_advisor.links import Host, links_of
 from tb_advisor.logdir.jobs import Job
-from tb_advisor.message import Message, Missing
+from tb_advisor.message import Message, Missing, duration
 from tb_advisor.series import Series
 from tb_advisor.version import __version__
 
@@ -66,6 +67,30 @@ class TagUse:
 
 
 @dataclass(frozen=True)
+class CaptureContents:
+    """What one trace of a profiler capture holds, before anything is judged of it: `steps` whole steps, told by events called
+    `marker` (empty where nothing repeats), which the program marked or which only repeat; the accelerators; the recorded time.
+    """
+
+    capture: str
+    host: str
+    devices: int
+    steps: int
+    marker: str
+    marked: bool
+    window_ms: float
+    notes: tuple[Message, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The same as a line."""
+        steps = f"{self.steps:,} {'steps' if self.steps != 1 else 'step'}"
+        told = f"{steps} {'marked' if self.marked else 'told'} by {self.marker}" if self.marker else "no steps"
+        devices = f"{self.devices} {'devices' if self.devices != 1 else 'device'}" if self.devices else "no device"
+        return f"{told}, {devices}, {duration(self.window_ms / 1000)}"
+
+
+@dataclass(frozen=True)
 class JobSummary:
     """One job in a line.
 
@@ -91,6 +116,7 @@ class JobSummary:
     roles: Mapping[str, tuple[tuple[str, str], ...]]
     best: BestValue | None
     tag_roles: tuple[TagUse, ...] = ()
+    capture_contents: tuple[CaptureContents, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -167,6 +193,28 @@ def summarize(job: Job, evidence: Evidence) -> JobSummary:
         roles={role: tuple((s.run, s.tag) for s in members) for role, members in roles.by_role().items()},
         best=_best(evidence),
         tag_roles=_tag_uses(roles),
+        capture_contents=_contents(evidence) if job.captures else (),
+    )
+
+
+def _contents(evidence: Evidence) -> tuple[CaptureContents, ...]:
+    """What the captures hold, as far as they could be read: what could not be is a finding of its own."""
+    try:
+        marked: tuple[MarkedSteps, ...] = evidence["marked_steps"]
+    except Exception:  # the rules say why
+        return ()
+    return tuple(
+        CaptureContents(
+            capture=steps.capture.name,
+            host=steps.trace.host,
+            devices=len(steps.trace.devices),
+            steps=steps.periods,
+            marker=steps.marker,
+            marked=steps.are_marked,
+            window_ms=steps.trace.window_ms,
+            notes=steps.trace.notes,
+        )
+        for steps in marked
     )
 
 

@@ -51,3 +51,9 @@ def test_the_histograms_of_dead_units_are_drawn(report):
     (dead,) = found(report, "dead-relu", "dead-units")
     assert any(isinstance(exhibit, HistogramExhibit) for exhibit in dead.exhibits)
     assert dead.onset_step == 1
+
+
+def test_what_each_capture_holds_is_said_beside_its_job(report):
+    contents = {job.name: held for job in report.jobs for held in job.capture_contents}
+    assert set(contents) == {"input-bound", "input-repaired", "eager", "retracing"}
+    assert all(held.steps >= 5 and held.marker and held.devices == 0 and held.window_ms > 0 for held in contents.values())

@@ -138,7 +138,8 @@ def _about(job: JobSummary | None) -> Text:
     parts = [job.writer] if job.writer else []
     if job.first_step is not None:
         parts.append(f"steps {job.first_step:,} to {job.last_step:,}")
-    parts.extend(f"capture {capture}" for capture in job.captures)
+    held = {contents.capture: contents for contents in job.capture_contents}
+    parts.extend(f"capture {name}" + (f" ({held[name].text})" if name in held else "") for name in job.captures)
     return Text(", ".join(parts), style="dim")
 
 

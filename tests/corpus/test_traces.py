@@ -131,3 +131,10 @@ def test_the_slow_part_is_named():
     loader = found("kineto/tb_plugin/samples/resnet50_num_workers_0", "input-bound-steps")[0]
     assert "num_workers=0" in loader.summary
     assert loader.fixes[0] == "dataloader-workers"
+
+
+def test_what_a_capture_holds_is_said_before_any_verdict():
+    (job,) = diagnose(TRACES / "generated" / "tf_well_fed").jobs
+    (contents,) = job.capture_contents
+    assert contents.steps > 5 and contents.marked and contents.devices == 0
+    assert contents.text.endswith("s") and "marked by" in contents.text
