@@ -184,10 +184,6 @@ class LayerHistograms:
             index -= 1
         return index
 
-    def share_between(self, low: float, high: float) -> Floats:
-        """The share of the values whose bucket lies within ``[low, high]`` (its middle does), shape ``(n,)``."""
-        return self._sum(((self._middles >= low) & (self._middles <= high)).astype(np.float64)) / self.sizes
-
     def share_above(self, bound: float, inverse: Callable[[Floats], Floats]) -> Floats:
         """The share of the values of a bounded activation above `bound`, shape ``(n,)``.
 

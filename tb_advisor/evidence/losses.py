@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tb_advisor.evidence.roles import GAN_LOSS_WORDS, RL_LOSS_WORDS, Assignment, Roles
@@ -59,6 +60,11 @@ def val_loss(roles: Roles) -> Series:
     Raises `Missing` where there is none.
     """
     return _with_steps(_main_loss(roles, evaluation=True).series.surviving)
+
+
+def main_validation(losses: Iterable[Loss]) -> Series | None:
+    """The finite points of the main validation loss among these, None where there is none."""
+    return next((loss.series.finite for loss in losses if loss.is_validation and loss.is_main), None)
 
 
 def finite_points(series: Series, needed: int) -> Series:

@@ -130,10 +130,10 @@ class Cycle:
     def fits(self, content: Bytes, rounds: Rounds) -> NDArray[np.bool_]:
         """Which of the rounds have these layouts, shape ``(count,)``."""
         different = []
-        for start, count in rounds.blocks():
-            table = content[start : start + count * rounds.size].reshape(count, rounds.size) ^ self.pattern
-            table &= self.mask
-            different.append(table.max(axis=1))
+        for table in rounds.tables(content):
+            unlike = table ^ self.pattern
+            unlike &= self.mask
+            different.append(unlike.max(axis=1))
         return np.asarray(np.concatenate(different) == 0)
 
     def points(self, content: Bytes, rounds: Rounds) -> Iterator[RoundPoints]:

@@ -84,16 +84,12 @@ class Rounds:
         """Where the payloads of a round start in it, shape ``(p,)``."""
         return np.cumsum(self.lengths + (HEADER + FOOTER)) - self.lengths - FOOTER
 
-    def wider(self, times: int) -> tuple[Rounds, Rounds]:
-        """The same records in rounds that are so many times as long, and the rounds that are left over."""
-        wide = Rounds(self.start, np.tile(self.lengths, times), self.count // times)
-        return wide, Rounds(wide.end, self.lengths, self.count % times)
-
-    def blocks(self) -> Iterator[tuple[int, int]]:
-        """Start and number of rounds of pieces so small that the allocator has the memory for a copy at hand."""
+    def tables(self, content: Bytes) -> Iterator[Bytes]:
+        """Views of the rounds in `content`, a round a row, so small that the allocator has the memory for a copy at hand."""
         most = max(1, BLOCK_BYTES // self.size)
         for first in range(0, self.count, most):
-            yield self.start + first * self.size, min(most, self.count - first)
+            start, count = self.start + first * self.size, min(most, self.count - first)
+            yield content[start : start + count * self.size].reshape(count, self.size)
 
     def chain(self) -> Chain:
         """The same records one by one."""
@@ -188,8 +184,8 @@ class Buffer:
         keep[rounds.offsets[:, None] - HEADER + np.arange(HEADER)] = 0
         flip[rounds.offsets[:, None] + np.arange(4)] = 0xFF
         register, footers = 0xFFFFFFFF, np.empty(0, np.int64)
-        for start, count in rounds.blocks():
-            registers = self.content[start : start + count * rounds.size].reshape(count, rounds.size) & keep
+        for table in rounds.tables(self.content):
+            registers, count = table & keep, len(table)
             registers ^= flip
             if len(footers) != count * len(rounds.lengths):
                 footers = (rounds.size * np.arange(count)[:, None] + rounds.offsets + rounds.lengths).ravel()

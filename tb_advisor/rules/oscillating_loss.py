@@ -42,7 +42,7 @@ import numpy as np
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
 from tb_advisor.evidence.circumstances import Circumstances
 from tb_advisor.evidence.learning_rate import comes_back
-from tb_advisor.evidence.losses import Loss, finite_points
+from tb_advisor.evidence.losses import Loss, finite_points, main_validation
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.series import Floats, Series, share_rising
@@ -72,7 +72,7 @@ def oscillating_loss(
         raise Missing("{tag} begins with a restart: the level at which it started is gone", tag=loss.tag)
     if any(comes_back(rate) for rate in circumstances.learning_rates[:1]):
         return
-    val = next((part.series.finite for part in losses if part.is_validation and part.is_main), None)
+    val = main_validation(losses)
     known = val is not None and len(val) >= min_evaluations
     tail = loss[len(loss) // 3 :]
     blocks = _means(tail.values, min(MOST_BLOCKS, len(tail), len(val) - len(val) // 3 if val is not None and known else MOST_BLOCKS))

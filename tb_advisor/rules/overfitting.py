@@ -36,7 +36,7 @@ from tb_advisor.evidence.checkpoints import NO_CHECKPOINTS, Checkpoints
 from tb_advisor.evidence.losses import finite_points
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
-from tb_advisor.series import Floats, Series
+from tb_advisor.series import Series
 
 
 @rule(
@@ -65,7 +65,7 @@ def overfitting(
     if best <= 0:
         raise Missing("{tag} takes values at or below zero, so that its rise has no scale", tag=val.tag)
     floor = max(min_rise * best, min_rise_of_start * min(1.0, float(val.values[0])), min_noise_ratio * val.noise)
-    trained = _smoothed_at(train, val)
+    trained = train.level_at(val)
     train_at_best, train_end = float(trained[best_at]), float(np.median(trained[-3:]))
     train_fell = train_at_best > 0 and (train_end <= max_train * train_at_best or train_end < 0.05 * train.start)
     if (
@@ -110,13 +110,3 @@ def _level_rose(val: Series, min_rise: float, min_noise_ratio: float) -> bool:
     rise = float(np.median(val.values[-window:])) - lowest
     noise = 1.25 * val.noise / np.sqrt(window)  # standard error of a median of Gaussian noise
     return bool(rise >= max(min_rise / 2 * lowest, min_noise_ratio * noise))
-
-
-def _smoothed_at(train: Series, val: Series) -> Floats:
-    """The training loss at each evaluation: smoothed over a few points where it is logged more often than the
-    validation loss.
-    """
-    if len(train) <= 2 * len(val):
-        return train.at(val)
-    window = max(3, len(train) // (2 * len(val)))
-    return Series(train.steps, train.wall_times, train.smoothed(share=window / len(train)), train.run, train.tag).at(val)

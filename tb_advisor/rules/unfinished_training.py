@@ -32,7 +32,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Mark, SeriesExhibit, Severity
-from tb_advisor.evidence.losses import Loss, finite_points
+from tb_advisor.evidence.losses import Loss, finite_points, main_validation
 from tb_advisor.evidence.metrics import Accuracies
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
@@ -95,7 +95,7 @@ def _is_solved(accuracies: Accuracies, max_accuracy: float) -> bool:
 
 def _validation_follows(losses: tuple[Loss, ...]) -> bool:
     """Whether the main validation loss, where it is logged, has its best among its last fifth, at least the last two."""
-    val = next((loss.series.finite for loss in losses if loss.is_validation and loss.is_main), None)
+    val = main_validation(losses)
     if val is None or len(val) < 3:
         return True
     return int(val.values.argmin()) >= len(val) - max(2, len(val) // 5)
