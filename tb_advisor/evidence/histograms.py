@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -276,6 +276,20 @@ def held_from(shares: Floats, least: float) -> int | None:
     below = np.flatnonzero(rolling_median(np.nan_to_num(shares), 3) < least)
     start = int(below[-1]) + 1 if len(below) else 0
     return start if start < len(shares) else None
+
+
+def held_layers(
+    measured: Iterable[tuple[LayerHistograms, Floats]], least: float, latest_start: float
+) -> list[tuple[LayerHistograms, int, float]]:
+    """The layers whose share, shape ``(n,)``, stays at `least` or above from a point within `latest_start` of the run to the end, with
+    the step of that point and the median share from there on.
+    """
+    found = []
+    for layer, share in measured:
+        start = held_from(share, least)
+        if start is not None and layer.share_of_run(start) <= latest_start:
+            found.append((layer, int(layer.histograms.steps[start]), float(np.median(share[start:]))))
+    return found
 
 
 def _of_kind(layer_histograms: tuple[LayerHistograms, ...], kind: str) -> tuple[LayerHistograms, ...]:

@@ -25,10 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from tb_advisor.diagnosis import Confidence, Diagnosis, HistogramExhibit, Severity, TableExhibit
-from tb_advisor.evidence.histograms import LayerHistograms, held_from, shown, with_points
+from tb_advisor.evidence.histograms import LayerHistograms, held_layers, shown, with_points
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
 
@@ -45,11 +43,7 @@ def dead_units(
 ) -> Iterator[Diagnosis]:
     """One diagnosis that lists the layers."""
     layers = [layer for layer in with_points(activation_histograms, min_points) if not layer.is_sparse_by_design]
-    dead = []
-    for layer in layers:
-        start = held_from(layer.zeros, min_zeros) if (layer.lowest >= 0).all() else None
-        if start is not None and layer.share_of_run(start) <= latest_start:
-            dead.append((layer, int(layer.histograms.steps[start]), float(np.median(layer.zeros[start:]))))
+    dead = held_layers(((layer, layer.zeros) for layer in layers if (layer.lowest >= 0).all()), min_zeros, latest_start)
     if not dead:
         return
     worst, step, share = max(dead, key=lambda found: found[2])

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, HistogramExhibit, Severity, TableExhibit
-from tb_advisor.evidence.histograms import LayerHistograms, held_from, shown, with_points
+from tb_advisor.evidence.histograms import LayerHistograms, held_layers, shown, with_points
 from tb_advisor.message import Message
 from tb_advisor.rule import rule
 from tb_advisor.series import Floats
@@ -52,7 +52,7 @@ def saturated_activations(
     min_points: int = 4,
 ) -> Iterator[Diagnosis]:
     """One diagnosis that lists the layers."""
-    saturated = []
+    measured = []
     layers = [layer for layer in with_points(activation_histograms, min_points) if not layer.is_sparse_by_design]
     for layer in layers:
         if not (layer.highest <= 1 + 1e-6).all() or not (layer.lowest >= -1 - 1e-6).all():
@@ -62,9 +62,8 @@ def saturated_activations(
         else:
             high = layer.share_above(sigmoid_high, _logit)
             share = np.where(high >= min_high, high + layer.share_below(sigmoid_low, _logit), 0.0)
-        start = held_from(share, min_share)
-        if start is not None and layer.share_of_run(start) <= latest_start:
-            saturated.append((layer, int(layer.histograms.steps[start]), float(np.median(share[start:]))))
+        measured.append((layer, share))
+    saturated = held_layers(measured, min_share, latest_start)
     if not saturated:
         return
     worst, step, most = max(saturated, key=lambda found: found[2])
