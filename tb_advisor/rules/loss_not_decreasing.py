@@ -36,7 +36,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_advisor.diagnosis import Confidence, Diagnosis, Impact, Mark, SeriesExhibit, Severity
-from tb_advisor.evidence.losses import Loss, finite_points
+from tb_advisor.evidence.losses import Loss, finite_points, main_validation
 from tb_advisor.message import Message, Missing
 from tb_advisor.rule import rule
 from tb_advisor.series import Series
@@ -102,5 +102,5 @@ def _learned_at_once(loss: Series, lowest: float, min_fall: float, min_noise_rat
 
 def _validation_is_constant(losses: tuple[Loss, ...], needed: int) -> bool:
     """Whether the main validation loss has one value, to six digits, in all of at least `needed` evaluations."""
-    val = next((loss.series.finite.values for loss in losses if loss.is_validation and loss.is_main), None)
-    return val is not None and len(val) >= needed and bool(val[0] and np.ptp(val) <= 1e-6 * abs(val[0]))
+    val = main_validation(losses)
+    return val is not None and len(val) >= needed and bool(val.values[0] and np.ptp(val.values) <= 1e-6 * abs(val.values[0]))
